@@ -1,0 +1,1 @@
+"""Airflow provider for scheduled jobs on Google Cloud GPUs and TPUs."""

@@ -1,0 +1,128 @@
+"""What the service shows of a job, in the core's own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class JobState(StrEnum):
+    """States of a job, in lower case; a state that is not in this list reads as ``unknown`` and is not terminal."""
+
+    UNKNOWN = "unknown"
+    STOPPED = "stopped"
+    QUEUED = "queued"
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    DRAINING = "draining"
+    CANCELLING = "cancelling"
+    RESOURCE_CLEANING_UP = "resource_cleaning_up"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UPDATED = "updated"
+    DRAINED = "drained"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Tell whether the job has ended for good."""
+        return self in TERMINAL_STATES
+
+
+TERMINAL_STATES = frozenset(
+    {JobState.DONE, JobState.FAILED, JobState.CANCELLED, JobState.UPDATED, JobState.DRAINED},
+)
+
+
+class Importance(StrEnum):
+    """Importance of a job message, in the service's order from least to most."""
+
+    DEBUG = "debug"
+    DETAILED = "detailed"
+    BASIC = "basic"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One job message of the service (user code's output can stand inside its text)."""
+
+    text: str
+    importance: Importance
+    at: datetime
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingEvent:
+    """One autoscaling event: ``kind`` is ``actuation_failure``, ``current_num_workers_changed``, … in lower case."""
+
+    kind: str
+    at: datetime
+    current_workers: int | None = None
+    target_workers: int | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """One worker VM as Compute Engine shows it.
+
+    ``accelerators`` maps Compute's accelerator type (``nvidia-l4``, ``ct6e``) to the number attached. ``status`` is in
+    lower case (``provisioning``, ``staging``, ``running``, …).
+    """
+
+    name: str
+    status: str
+    machine_type: str
+    zone: str
+    accelerators: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_running(self) -> bool:
+        """Tell whether the VM is up, so that what it lacks will not still come."""
+        return self.status == "running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job as the service describes it.
+
+    ``labels`` is ``None`` where the view asked for does not carry them. ``zones`` are those the service says it used.
+    """
+
+    id: str
+    name: str
+    region: str
+    state: JobState
+    labels: tuple[tuple[str, str], ...] | None = None
+    zones: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    state_at: datetime | None = None
+
+    def label(self, name: str) -> str | None:
+        """Return the value of a label, or ``None`` when it is absent or labels were not read."""
+        return dict(self.labels or ()).get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All that one poll saw of a job.
+
+    ``job`` is ``None`` when the service does not know it; ``workers`` is ``None`` when they could not be read, which is
+    not the same as none.
+    """
+
+    job: Job | None
+    messages: tuple[Message, ...] = ()
+    scaling: tuple[ScalingEvent, ...] = ()
+    workers: tuple[Worker, ...] | None = None
+
+    @property
+    def workers_seen(self) -> bool:
+        """Tell whether any worker ever came up, by VMs or by the autoscaler's own count."""
+        return bool(self.workers) or any((event.current_workers or 0) > 0 for event in self.scaling)

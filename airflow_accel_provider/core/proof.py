@@ -1,0 +1,88 @@
+"""Is the accelerator really there? Judged from worker VMs, since a running job says nothing about its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from airflow_accel_provider.core.accelerators import Accelerator, Cpu, Gpu
+from airflow_accel_provider.core.jobs import Worker
+
+
+class ProofStatus(StrEnum):
+    """``seen``: the device is attached. ``absent``: VMs run without it. The other two: nobody can tell."""
+
+    SEEN = "seen"
+    ABSENT = "absent"
+    FINISHED_UNSEEN = "finished_unseen"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What shows that the accelerator is there, or that it is not."""
+
+    status: ProofStatus
+    source: str
+    at: datetime
+    machine_type: str | None = None
+    accelerator: str | None = None
+    count: int | None = None
+    zone: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the proof as plain JSON."""
+        return asdict(self) | {"status": str(self.status), "at": self.at.isoformat()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Proof:
+        """Return the proof that :meth:`to_json` wrote."""
+        return cls(**{**value, "status": ProofStatus(value["status"]), "at": datetime.fromisoformat(value["at"])})
+
+
+SOURCE_VMS = "compute.instances"
+
+
+def prove(wanted: Accelerator, workers: tuple[Worker, ...], now: datetime) -> Proof | None:
+    """Return what the workers show, or ``None`` while none of them is up.
+
+    A pipeline with several worker pools needs the device on one of them only, so a single carrier is proof; a job's VMs
+    without it are ``absent``, which the caller believes only after a grace.
+    """
+    # A VM that is still being provisioned shows what was asked for, not what was got.
+    running = [worker for worker in workers if worker.is_running]
+    if not running:
+        return None
+    carrier = next((worker for worker in running if _carries(worker, wanted)), None)
+    return _proof(ProofStatus.SEEN, carrier, now) if carrier else _proof(ProofStatus.ABSENT, running[0], now)
+
+
+def unseen(now: datetime, *, readable: bool) -> Proof:
+    """Return the proof of a job that ended before anybody saw its workers."""
+    status = ProofStatus.FINISHED_UNSEEN if readable else ProofStatus.UNREADABLE
+    return Proof(status=status, source=SOURCE_VMS, at=now)
+
+
+def _carries(worker: Worker, wanted: Accelerator) -> bool:
+    if isinstance(wanted, Cpu):
+        return True
+    if isinstance(wanted, Gpu):
+        return dict(worker.accelerators).get(wanted.type, 0) >= wanted.count
+    # Compute's own names for TPUs (ct5lp, ct6e) are not those people ask for; the machine family settles it.
+    return worker.machine_type.startswith("ct")
+
+
+def _proof(status: ProofStatus, worker: Worker, now: datetime) -> Proof:
+    accelerator, count = worker.accelerators[0] if worker.accelerators else (None, None)
+    return Proof(
+        status=status,
+        source=SOURCE_VMS,
+        at=now,
+        machine_type=worker.machine_type,
+        accelerator=accelerator,
+        count=count,
+        zone=worker.zone,
+    )

@@ -1,0 +1,1 @@
+"""The island: a Google on loopback that runs what is submitted to it. It imports nothing of the rest."""

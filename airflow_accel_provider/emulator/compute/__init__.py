@@ -1,0 +1,1 @@
+"""Compute Engine: machines and places, quotas, and the VMs that jobs run on."""

@@ -1,0 +1,110 @@
+"""What Compute Engine offers where, from ``tables.json``: zones, machine types, accelerators and their limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TABLES: Mapping[str, Any] = json.loads((Path(__file__).parent / "tables.json").read_text(encoding="utf-8"))
+
+_SHAPE = re.compile(r"(?P<family>[a-z]\d[a-z]?)-(?P<shape>standard|highmem|highcpu)-(?P<cpus>\d+)")
+_CUSTOM = re.compile(r"(?:(?P<family>n1|n2|n2d|e2)-)?custom-(?P<cpus>\d+)-(?P<megabytes>\d+)(?:-ext)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine type; ``accelerator`` and ``count`` are what is built into it, if anything is."""
+
+    name: str
+    family: str
+    cpus: int
+    memory_gb: float
+    accelerator: str | None = None
+    count: int = 0
+
+    @property
+    def cpu_metric(self) -> str | None:
+        """Return the regional quota its vCPUs draw; None where ``regions.get`` shows none."""
+        metric: str | None = _TABLES["families"][self.family]["cpu_metric"]
+        return metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """A GPU type. ``n1_hosts`` maps a count to the most vCPUs and GB of an N1 host; empty: only built-in hosts.
+
+    ``metric`` is its regional on-demand quota, None where ``regions.get`` shows none.
+    """
+
+    name: str
+    metric: str | None
+    zones: frozenset[str]
+    n1_hosts: Mapping[int, tuple[float, float]]
+
+
+def _zones(places: Mapping[str, list[str]]) -> tuple[str, ...]:
+    return tuple(f"{region}-{letter}" for region, letters in places.items() for letter in letters)
+
+
+ZONES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {region: tuple(f"{region}-{letter}" for letter in letters) for region, letters in _TABLES["regions"].items()}
+)
+"""Every region with its zones."""
+
+ACCELERATORS: Mapping[str, Accelerator] = MappingProxyType(
+    {
+        name: Accelerator(
+            name=name,
+            metric=row["metric"],
+            zones=frozenset(_zones(row["zones"])),
+            n1_hosts={int(count): (cpus, memory) for count, (cpus, memory) in row.get("n1_hosts", {}).items()},
+        )
+        for name, row in _TABLES["accelerators"].items()
+    }
+)
+"""Every accelerator type a worker can be given."""
+
+BUILT_IN: Mapping[str, Machine] = MappingProxyType(
+    {
+        name: Machine(
+            name=name,
+            family=name.partition("-")[0],
+            cpus=cpus,
+            memory_gb=memory,
+            accelerator=accelerator,
+            count=count,
+        )
+        for name, (cpus, memory, accelerator, count) in _TABLES["machines"].items()
+    }
+)
+"""The machine types with accelerators built in."""
+
+
+def find_machine(name: str) -> Machine | None:
+    """Return a machine type by name, or None when there is no such type."""
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    if match := _SHAPE.fullmatch(name):
+        row = _TABLES["families"].get(match["family"], {})
+        cpus, per_cpu = int(match["cpus"]), row.get("gb_per_cpu", {}).get(match["shape"])
+        # The smallest size has standard memory only.
+        exists = cpus in row.get("cpus", ()) and (cpus > 1 or match["shape"] == "standard")
+        if per_cpu is None or not exists:
+            return None
+        return Machine(name=name, family=match["family"], cpus=cpus, memory_gb=cpus * per_cpu)
+    if match := _CUSTOM.fullmatch(name):
+        family = match["family"] or "n1"
+        return Machine(name=name, family=family, cpus=int(match["cpus"]), memory_gb=int(match["megabytes"]) / 1024)
+    return None
+
+
+def region_of(zone: str) -> str:
+    """Return the region that a zone's name begins with."""
+    return zone.rpartition("-")[0]

@@ -1,0 +1,171 @@
+"""Dataflow: takes jobs, gives them machines if the world has any, and runs them for real.
+
+Events in the ledger, each with ``job_id``, ``name`` and ``location``: ``dataflow.job.created`` (``principal``,
+``labels``), ``dataflow.job.returned`` (an active job answered in place of a new one), ``dataflow.job.state``
+(``state``), ``dataflow.job.requested`` (``state``, ``principal``), ``dataflow.workers.refused`` (``zone``, ``reason``,
+``text``), ``compute.instance.created`` and ``compute.instance.deleted`` (``instance``, ``zone``).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from airflow_accel_provider.emulator.compute.instances import Instances
+from airflow_accel_provider.emulator.dataflow.admission import admit
+from airflow_accel_provider.emulator.dataflow.executions import Executions, Surroundings
+from airflow_accel_provider.emulator.dataflow.jobs import NEVER, Job, Jobs, Phase
+from airflow_accel_provider.emulator.dataflow.journal import Journal
+from airflow_accel_provider.emulator.dataflow.lifecycle import Lifecycle
+from airflow_accel_provider.emulator.ledger import rfc3339
+from airflow_accel_provider.emulator.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_accel_provider.emulator.state import Google
+
+log = logging.getLogger(__name__)
+
+WORKER_ACCOUNT = "pipeline"
+"""Whose key a worker gets when its job names no known service account."""
+
+
+class Dataflow:
+    """The service: its stores, and the thread that lets time pass for jobs between ``start`` and ``stop``."""
+
+    def __init__(self, google: Google) -> None:
+        self.google = google
+        self.jobs = Jobs(google.database)
+        self.journal = Journal(google.database)
+        self.instances = Instances(google.database)
+        self.executions = Executions(google.directory / "jobs", surroundings=self._surroundings, on_exit=self._wake_job)
+        self._lifecycle = Lifecycle(self)
+        # Guards the step from reading a job to storing it: calls and the thread both take it.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._pass_time, name="dataflow", daemon=True)
+
+    def start(self) -> None:
+        """Let time pass. Jobs that were executing when an earlier emulator ended are executed anew."""
+        for job in self.jobs.active():
+            if job.due == NEVER:
+                self.jobs.save(replace(job, due=0.0))
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let time stand still and end what executes; jobs stay as they are."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
+        self.executions.close()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def create(self, request: Mapping[str, Any], *, project: str, location: str, principal: str) -> Job:
+        """Take a new job, or return the active one of the same name.
+
+        Raises GoogleError: 400 for what is wrong with the request, 409 for a ``clientRequestId`` that was used before.
+        """
+        admit(request, location=location)
+        name, request_id = request["name"], request.get("clientRequestId")
+        with self._changed:
+            namesakes = self.jobs.list(project, location=location, name=name)
+            if request_id and any(job.client_request_id == request_id for job in namesakes):
+                message = f"The workflow could not be created: a job named {name} with client request id {request_id}"
+                raise GoogleError(409, f"{message} was submitted before.")
+            for namesake in namesakes:
+                if not namesake.is_over:
+                    self._event("dataflow.job.returned", namesake, principal=principal)
+                    return namesake
+            job = self._lifecycle.created(self._new_job(request, project, location, principal))
+            self.jobs.add(job)
+            self._event("dataflow.job.created", job, principal=principal, labels=dict(request.get("labels", {})))
+            self._changed.notify_all()
+        return job
+
+    def request_state(self, job: Job, state: str | None, *, principal: str) -> Job:
+        """Do what ``requestedState`` asks for: cancel.
+
+        Raises GoogleError 400 for any other state and for a job that is over.
+        """
+        if state != "JOB_STATE_CANCELLED":
+            raise GoogleError(400, f"Workflow modification failed. Causes: A batch job cannot be brought to {state}.")
+        with self._changed:
+            current = self.jobs.get(job.id) or job
+            if current.is_over or current.phase == Phase.ENDING:
+                cause = f"Job {job.id} is already in terminal state {current.ending or current.state}."
+                raise GoogleError(400, f"Workflow modification failed. Causes: {cause}")
+            if current.requested_state:
+                return current
+            asked = self._lifecycle.noticing_cancel(current)
+            self.jobs.save(asked)
+            self._event("dataflow.job.requested", asked, state=state, principal=principal)
+            self._changed.notify_all()
+        return asked
+
+    def relabel(self, job: Job, labels: Mapping[str, str]) -> Job:
+        """Give a job other labels."""
+        with self._changed:
+            current = self.jobs.get(job.id) or job
+            changed = replace(current, request={**current.request, "labels": dict(labels)})
+            self.jobs.save(changed)
+        return changed
+
+    def worker_email(self, job: Job) -> str:
+        """Return the service account that a job's workers run as."""
+        wanted = str(job.request["environment"].get("serviceAccountEmail", ""))
+        known = self.google.identities.accounts
+        return wanted if wanted in known else self.google.identities.email(WORKER_ACCOUNT)
+
+    def _surroundings(self, job: Job) -> Surroundings:
+        account = self.google.identities.accounts[self.worker_email(job)]
+        return Surroundings(key_file=account.key_file, url=self.google.url, project=job.project)
+
+    def _new_job(self, request: Mapping[str, Any], project: str, location: str, principal: str) -> Job:
+        now = self.google.now()
+        # As the real ones: Pacific time and a number.
+        stamp = now.astimezone(ZoneInfo("America/Los_Angeles")).strftime("%Y-%m-%d_%H_%M_%S")
+        return Job(
+            id=f"{stamp}-{random.randrange(10**18, 10**19)}",  # noqa: S311 - an id, not a secret
+            project=project,
+            location=location,
+            name=request["name"],
+            principal=principal,
+            request=request,
+            created=rfc3339(now),
+            state="JOB_STATE_PENDING",
+            state_time=rfc3339(now),
+        )
+
+    def _wake_job(self, job_id: str) -> None:
+        with self._changed:
+            job = self.jobs.get(job_id)
+            if job and job.due == NEVER and not job.is_over and not self._is_stopping:
+                self.jobs.save(replace(job, due=0.0))
+                self._changed.notify_all()
+
+    def _pass_time(self) -> None:
+        with self._changed:
+            while not self._is_stopping:
+                now = self.google.now().timestamp()
+                for job in self.jobs.due(now):
+                    self._step(job)
+                wait = self.jobs.next_due() - self.google.now().timestamp()
+                if wait > 0 and not self._is_stopping:
+                    self._changed.wait(None if wait == NEVER else wait)
+
+    def _step(self, job: Job) -> None:
+        try:
+            self._lifecycle.step(job)
+        except Exception as error:
+            log.exception("job %s cannot go on", job.id)
+            self.jobs.save(self._lifecycle.broken(job, error))
+
+    def _event(self, kind: str, job: Job, **fields: Any) -> None:
+        self.google.ledger.event(kind, job_id=job.id, name=job.name, location=job.location, **fields)

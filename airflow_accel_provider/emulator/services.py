@@ -1,0 +1,21 @@
+"""Every API method the emulator answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_accel_provider.emulator import iamcredentials, oauth
+from airflow_accel_provider.emulator.compute import methods as compute
+from airflow_accel_provider.emulator.dataflow import methods as dataflow
+from airflow_accel_provider.emulator.storage import methods as storage
+
+if TYPE_CHECKING:
+    from airflow_accel_provider.emulator.wire import Method
+
+METHODS: tuple[Method, ...] = (
+    *storage.METHODS,
+    *oauth.METHODS,
+    *iamcredentials.METHODS,
+    *dataflow.METHODS,
+    *compute.METHODS,
+)

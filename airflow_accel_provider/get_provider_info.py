@@ -1,0 +1,49 @@
+"""What Airflow is told about this provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PACKAGE = "airflow_accel_provider"
+_NAME = "Accelerators on Google Cloud"
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the metadata behind the ``apache_airflow_provider`` entry point."""
+    return {
+        "package-name": "airflow-provider-accel",
+        "name": _NAME,
+        "description": "Scheduled jobs on Google Cloud GPUs and TPUs: validated, quota-checked, proven, with fallback.",
+        "integrations": [
+            {
+                "integration-name": _NAME,
+                "external-doc-url": "https://cloud.google.com/dataflow/docs/gpu",
+                "tags": ["google"],
+            }
+        ],
+        "operators": [{"integration-name": _NAME, "python-modules": [f"{_PACKAGE}.operators.beam"]}],
+        "triggers": [{"integration-name": _NAME, "python-modules": [f"{_PACKAGE}.triggers.job"]}],
+        "extra-links": [
+            f"{_PACKAGE}.links.AcceleratorJobLink",
+            f"{_PACKAGE}.links.AcceleratorWorkersLink",
+            f"{_PACKAGE}.links.AcceleratorMetricsLink",
+            f"{_PACKAGE}.links.AcceleratorLogsLink",
+        ],
+        "config": {
+            "accel": {
+                "description": "Settings of the accelerator provider.",
+                "options": {
+                    "allowed_regions": {
+                        "description": (
+                            "Regions in which accelerated jobs may run, separated by commas. Empty means all. "
+                            "A candidate elsewhere is an error when the DAG is parsed."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "europe-west4,europe-west3",
+                        "default": "",
+                    }
+                },
+            }
+        },
+    }

@@ -1,0 +1,109 @@
+"""Dataflow jobs: find, read, cancel."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, TypeVar
+
+from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent
+from airflow_accel_provider.exceptions import GoogleApiError
+from airflow_accel_provider.hooks import _wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from airflow_accel_provider.hooks.session import GoogleSession
+
+T = TypeVar("T")
+
+MOST_MESSAGES = 5_000
+"""Job messages (and scaling events) kept of one reading, the newest ones."""
+
+# Labels need JOB_VIEW_DESCRIPTION and the zones that were used JOB_VIEW_ALL, which also carries every step of the
+# pipeline; the field mask leaves those at the service.
+_FULL_VIEW = {
+    "view": "JOB_VIEW_ALL",
+    "fields": "id,name,location,currentState,currentStateTime,createTime,labels,serviceResources",
+}
+
+
+class DataflowHook:
+    """Dataflow as the core sees it. Every method raises :class:`GoogleApiError` when the service can't answer."""
+
+    def __init__(self, session: GoogleSession) -> None:
+        self._session = session
+
+    def find(self, name: str, region: str) -> tuple[Job, ...]:
+        """Return every job of exactly this name, finished ones too, with labels; the newest first."""
+        hits = self._list(region, {"name": name, "filter": "ALL"})
+        # A job that is gone between the two reads is no hit.
+        jobs = [self.get(hit.id, region) for hit in hits if hit.name == name]
+        return tuple(sorted(filter(None, jobs), key=_created, reverse=True))
+
+    def list_active(self, region: str) -> tuple[Job, ...]:
+        """Return the summaries (no labels) of all jobs that haven't ended."""
+        return tuple(self._list(region, {"filter": "ACTIVE"}))
+
+    def get(self, job_id: str, region: str) -> Job | None:
+        """Return a job with labels and zones, or ``None`` when the service doesn't know it."""
+        try:
+            value = self._session.request("dataflow", "GET", f"{self._jobs(region)}/{job_id}", params=_FULL_VIEW)
+        except GoogleApiError as error:
+            if error.status == 404:
+                return None
+            raise
+        return _wire.job_from_json({"location": region, **value}, full=True)
+
+    def messages(
+        self,
+        job_id: str,
+        region: str,
+        *,
+        since: datetime | None = None,
+        minimum: Importance = Importance.BASIC,
+    ) -> tuple[tuple[Message, ...], tuple[ScalingEvent, ...]]:
+        """Return the job's messages of at least an importance, and its scaling events, oldest first.
+
+        Of more than :data:`MOST_MESSAGES` the newest are kept, since the reason of an end stands at the end.
+        """
+        params = {"minimumImportance": _wire.importance_to_wire(minimum), "pageSize": 1000}
+        if since:
+            params["startTime"] = _wire.time_to_wire(since)
+        messages: deque[Message] = deque(maxlen=MOST_MESSAGES)
+        scaling: deque[ScalingEvent] = deque(maxlen=MOST_MESSAGES)
+        for page in self._session.pages("dataflow", f"{self._jobs(region)}/{job_id}/messages", params=params):
+            messages.extend(_wire.messages_from_json(page))
+            scaling.extend(_wire.scaling_from_json(page))
+        # Pages may repeat what stands at their edges.
+        return _in_time(messages), _in_time(scaling)
+
+    def cancel(self, job_id: str, region: str) -> None:
+        """Ask for a job's cancellation; one that has ended, or that nobody knows, needs none."""
+        wish = {"requestedState": _wire.state_to_wire(JobState.CANCELLED)}
+        try:
+            self._session.request("dataflow", "PUT", f"{self._jobs(region)}/{job_id}", body=wish, idempotent=True)
+        except GoogleApiError as error:
+            if error.status not in {400, 404, 409, 412}:
+                raise
+            job = self.get(job_id, region)
+            if job and not job.state.is_terminal:
+                raise
+
+    def _list(self, region: str, params: Mapping[str, str]) -> Iterable[Job]:
+        for page in self._session.pages("dataflow", self._jobs(region), params={**params, "pageSize": 1000}):
+            if page.get("failedLocation"):
+                # An incomplete list must not read as "there is no such job".
+                raise GoogleApiError(503, "failedLocation", f"{region} didn't answer", "dataflow", "GET jobs")
+            yield from (_wire.job_from_json({"location": region, **job}) for job in page.get("jobs") or ())
+
+    def _jobs(self, region: str) -> str:
+        return f"projects/{self._session.project}/locations/{region}/jobs"
+
+
+def _created(job: Job) -> float:
+    return job.created_at.timestamp() if job.created_at else 0.0
+
+
+def _in_time(events: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(dict.fromkeys(events), key=lambda event: event.at))  # type: ignore[attr-defined]

@@ -1,0 +1,322 @@
+"""The shell that all operators share: it reads, writes, submits and waits; what to do is decided in the core."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow.sdk import BaseHook, BaseOperator
+
+from airflow_accel_provider.core.console import urls
+from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind, Scope
+from airflow_accel_provider.core.fallback import Finish, GiveUp, Policy, cancelling, close, decide
+from airflow_accel_provider.core.identity import job_labels
+from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record, begin, resume
+from airflow_accel_provider.core.report import attempt_line, plan_table, report
+from airflow_accel_provider.core.result import result
+from airflow_accel_provider.exceptions import AcceleratorCancelledError, job_error
+from airflow_accel_provider.links import LINKS
+from airflow_accel_provider.operators._settings import default_deferrable
+from airflow_accel_provider.triggers._follow import Followed, OwnLook, Stopped, follow
+from airflow_accel_provider.triggers.job import AcceleratorJobTrigger, read_event
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_accel_provider.hooks.session import GoogleSession
+
+RECORD_KEY = "accel_job"
+"""The key of ``task_state_store`` under which a task instance's record is kept."""
+
+OnUnproven = Literal["warn", "fail"]
+
+
+class AcceleratorJobOperator(BaseOperator):
+    """Run one accelerated job in the first place that has room, prove the accelerator, and wait for the end.
+
+    :param placement: where the job should run: ``ACCELERATOR[:COUNT or :TOPOLOGY] [on MACHINE_TYPE] [in REGION or
+    ZONE]``
+    :param fallback: further places in order, each a placement or a mapping of a ``placement`` and what differs there
+    :param fallback_on: kinds of failure after which the next place is tried
+    :param region: location for placements that name none
+    :param project_id: project the job runs in; the connection's when left out
+    :param gcp_conn_id: the Google Cloud connection
+    :param impersonation_chain: service account to act as, or a list of accounts that leads to it
+    :param quota_project_id: project that API calls are charged to
+    :param job_name: readable beginning of the jobs' names; a hash is always added
+    :param deferrable: wait in the triggerer instead of on a worker
+    :param poll_interval: seconds between two looks at the job
+    :param start_timeout: how long a first worker may take, in seconds or as a timedelta
+    :param cancel_timeout: how long a cancelled job may take to end, in seconds or as a timedelta
+    :param on_unproven: what to do with a job that finished before its accelerator was seen: ``warn`` or ``fail``
+    """
+
+    operator_extra_links = LINKS
+
+    def __init__(
+        self,
+        *,
+        placement: str,
+        fallback: Sequence[str | Mapping[str, Any]] = (),
+        fallback_on: Sequence[str] = DEFAULT_FALLBACK_ON,
+        region: str | None = None,
+        project_id: str | None = None,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+        quota_project_id: str | None = None,
+        job_name: str | None = None,
+        deferrable: bool | None = None,
+        poll_interval: float = 10,
+        start_timeout: float | timedelta = 1800,
+        cancel_timeout: float | timedelta = 300,
+        on_unproven: OnUnproven = "warn",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.placement = placement
+        self.fallback = fallback
+        self.fallback_on = fallback_on
+        self.region = region
+        self.project_id = project_id
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+        self.quota_project_id = quota_project_id
+        self.job_name = job_name
+        self.deferrable = default_deferrable() if deferrable is None else deferrable
+        self.poll_interval = poll_interval
+        self.start_timeout = start_timeout
+        self.cancel_timeout = cancel_timeout
+        self.on_unproven = on_unproven
+        self.console_pages: dict[str, str] = {}
+        self._session: GoogleSession | None = None
+        self._record: Record | None = None
+        self._is_killed = False
+
+    # What a kind of job must say.
+
+    @abstractmethod
+    def check(self, project: str | None, *, started: bool) -> None:
+        """Raise :class:`AcceleratorConfigurationError` naming everything wrong; warn of the rest."""
+
+    @abstractmethod
+    def plan(self, session: GoogleSession) -> tuple[PlannedPlace, ...]:
+        """Return the candidates in the user's order, each kept or put aside with a reason."""
+
+    @abstractmethod
+    def find(self, session: GoogleSession, attempt: Attempt) -> Attempt | None:
+        """Return the attempt with the job of its name, or ``None`` when there is none. Refuses a stranger's job."""
+
+    @abstractmethod
+    def submit(self, session: GoogleSession, attempt: Attempt, labels: Mapping[str, str]) -> Attempt | Failure:
+        """Submit the attempt; return it with its job, or why there is none."""
+
+    @abstractmethod
+    def cancel(self, session: GoogleSession, attempt: Attempt) -> None:
+        """Ask the service to cancel the attempt's job."""
+
+    # The life of a task.
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Plan, adopt or submit, wait, and return the winner with every attempt."""
+        session = self._connect()
+        self.check(session.project, started=True)
+        record, stale = self._open_record(context, session.project)
+        self._save(context, record)
+        for attempt in stale:
+            self._end_stale(session, record, attempt)
+        return self._advance(context, session, record)
+
+    def resume(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
+        """Go on with what the trigger saw."""
+        followed = read_event(event)
+        self._save(context, followed.record)
+        return self._go_on(context, self._connect(), followed)
+
+    def on_kill(self) -> None:
+        """Cancel the job of a task that is killed on a worker; the waiting code notices and stops."""
+        self._is_killed = True
+        attempt = self._record.open if self._record else None
+        if self._session and attempt:
+            self.log.warning("kill=cancel job=%s", attempt.job_id or attempt.job_name)
+            self.cancel(self._session, attempt)
+
+    def _connect(self) -> GoogleSession:
+        # Imported here: the google provider behind it takes seconds, which parsing a DAG must not cost.
+        from airflow_accel_provider.hooks.session import GoogleSession
+
+        self._session = GoogleSession.from_connection(
+            BaseHook.get_connection(self.gcp_conn_id),
+            impersonation_chain=self.impersonation_chain,
+            project_id=self.project_id,
+            quota_project_id=self.quota_project_id,
+        )
+        return self._session
+
+    def _open_record(self, context: Context, project: str) -> tuple[Record, Sequence[Attempt]]:
+        ti = context["ti"]
+        stored = context["task_state_store"].get(RECORD_KEY)
+        prefix = self.job_name or f"{ti.dag_id}-{ti.task_id}"
+        if isinstance(stored, dict):
+            record = Record.from_json(stored)
+            return resume(record, max_tries=ti.max_tries, now=_now(), project=project, prefix=prefix)
+        owner = uuid.uuid4().hex
+        return begin(owner=owner, max_tries=ti.max_tries, now=_now(), project=project, prefix=prefix), ()
+
+    def _save(self, context: Context, record: Record) -> None:
+        self._record = record
+        context["task_state_store"].set(RECORD_KEY, record.to_json())
+        if record.open:
+            self._publish(context, record.project, record.open)
+
+    def _advance(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
+        """Act on decisions until the task waits, ends, or has nowhere to go."""
+        while True:
+            if record.open is None:
+                record = self._replan(session, record)
+            decision = decide(record, None, self.policy, _now())
+            if isinstance(decision, Finish):
+                return self._finish(context, decision.record)
+            if isinstance(decision, GiveUp):
+                self._give_up(context, decision.record, decision.failure)
+            record = self._launch(context, session, decision.record)
+            if record.open:
+                return self._wait(context, session, record)
+
+    def _replan(self, session: GoogleSession, record: Record) -> Record:
+        places = self.plan(session)
+        fresh = replace(record, plan=places)
+        if not fresh.this_round:
+            self.log.info("Plan for %s:\n%s", self.task_id, plan_table(places))
+        return fresh
+
+    def _launch(self, context: Context, session: GoogleSession, record: Record) -> Record:
+        """Write the intent, then find the attempt's job or submit it; a crash in between loses nothing."""
+        attempt = record.open
+        if attempt is None or attempt.outcome is not Outcome.INTENT:
+            return record
+        self._save(context, record)
+        found = self.find(session, attempt)
+        self._stop_if_killed(context, record)
+        if found:
+            self.log.info("adopt job=%s name=%s placement=%s", found.job_id, found.job_name, found.placement)
+        else:
+            said = (attempt.placement, attempt.job_name, record.label(attempt), len(record.plan))
+            self.log.info("launch placement=%s name=%s candidate=%s/%s", *said)
+        outcome = found or self.submit(session, attempt, self._labels(context, record, attempt))
+        launched = close(record, outcome, _now()) if isinstance(outcome, Failure) else record.with_attempt(outcome)
+        self._save(context, launched)
+        self._stop_if_killed(context, launched)
+        return launched
+
+    def _labels(self, context: Context, record: Record, attempt: Attempt) -> dict[str, str]:
+        ti = context["ti"]
+        return job_labels(
+            owner=record.owner,
+            life=record.life,
+            attempt=attempt.n,
+            dag_id=ti.dag_id,
+            task_id=ti.task_id,
+            run_id=ti.run_id,
+            map_index=-1 if ti.map_index is None else ti.map_index,
+        )
+
+    def _publish(self, context: Context, project: str, attempt: Attempt) -> None:
+        """Push the current job's id and pages, so that the UI has them while the job runs."""
+        if not attempt.job_id:
+            return
+        self.console_pages = dict(urls(project=project, region=attempt.placement.region, job_id=attempt.job_id))
+        ti = context["ti"]
+        ti.xcom_push(key="dataflow_job_id", value=attempt.job_id)
+        for link in LINKS:
+            ti.xcom_push(key=link.xcom_key, value=self.console_pages[link.page])
+
+    def _wait(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
+        if self.deferrable:
+            self.defer(trigger=self._trigger(record), method_name="resume")
+        try:
+            followed = self._follow(session, record)
+        except Stopped:
+            followed = Followed(record)
+        self._save(context, followed.record)
+        self._stop_if_killed(context, followed.record)
+        return self._go_on(context, session, followed)
+
+    def _go_on(self, context: Context, session: GoogleSession, followed: Followed) -> dict[str, Any]:
+        if followed.failure:
+            self._give_up(context, followed.record, followed.failure)
+        for attempt in followed.record.attempts[-1:]:
+            self.log.info("%s. %s", followed.record.label(attempt), attempt_line(attempt))
+        return self._advance(context, session, followed.record)
+
+    def _trigger(self, record: Record) -> AcceleratorJobTrigger:
+        chain = self.impersonation_chain
+        return AcceleratorJobTrigger(
+            v=VERSION,
+            record=record.to_json(),
+            policy=self.policy.to_json(),
+            gcp_conn_id=self.gcp_conn_id,
+            impersonation_chain=[chain] if isinstance(chain, str) else list(chain or ()),
+            project_id=self.project_id,
+            quota_project_id=self.quota_project_id,
+            poll_interval=self.poll_interval,
+        )
+
+    def _finish(self, context: Context, record: Record) -> dict[str, Any]:
+        winner = record.attempts[-1]
+        if not winner.is_proven:
+            self.log.warning("%s. %s", record.label(winner), attempt_line(winner))
+        self._save(context, replace(record, ended=True))
+        return result(record)
+
+    def _give_up(self, context: Context, record: Record, failure: Failure) -> None:
+        text = report(self.task_id, record, failure)
+        self._save(context, replace(record, ended=record.open is None))
+        self.log.error("%s", text)
+        raise job_error(failure.kind, text)
+
+    def _stop_if_killed(self, context: Context, record: Record) -> None:
+        if not self._is_killed:
+            return
+        if record.open and record.open.job_id and self._session:
+            self.cancel(self._session, record.open)
+        self._save(context, replace(record, killed=True))
+        raise AcceleratorCancelledError(f"{self.task_id} was killed; its job was asked to cancel")
+
+    def _end_stale(self, session: GoogleSession, record: Record, attempt: Attempt) -> None:
+        """Cancel the job of an earlier life and see it end, so that the next never runs beside it."""
+        found = self.find(session, attempt)
+        if found is None:
+            return
+        self.log.warning("cancel job=%s reason=it belongs to an earlier life of this task", found.job_id)
+        reason = Failure(kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation="the task was cleared")
+        ending = replace(record, attempts=(cancelling(found, reason, _now()),))
+        followed = self._follow(session, ending)
+        if followed.failure:
+            raise job_error(followed.failure.kind, followed.failure.explanation)
+
+    def _follow(self, session: GoogleSession, record: Record) -> Followed:
+        source = OwnLook(session, self.poll_interval, stopped=lambda: self._is_killed)
+        return asyncio.run(follow(record, source, self.policy, now=_now, log=self.log))
+
+    @property
+    def policy(self) -> Policy:
+        """What the user decided beforehand, as the core reads it."""
+        return Policy(
+            fallback_on=tuple(FailureKind(kind) for kind in self.fallback_on),
+            on_unproven=self.on_unproven,
+            start_timeout=_timedelta(self.start_timeout),
+            cancel_timeout=_timedelta(self.cancel_timeout),
+        )
+
+
+def _timedelta(value: float | timedelta) -> timedelta:
+    return value if isinstance(value, timedelta) else timedelta(seconds=value)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

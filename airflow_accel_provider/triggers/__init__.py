@@ -1,0 +1,1 @@
+"""Triggers that wait for jobs without holding a worker."""

@@ -1,0 +1,159 @@
+"""Following one job until something must be decided elsewhere: the loop that both modes share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
+from airflow_accel_provider.core.fallback import Cancel, Decision, GiveUp, Launch, Policy, decide
+from airflow_accel_provider.core.jobs import Snapshot
+from airflow_accel_provider.core.record import Attempt, Outcome, Record
+from airflow_accel_provider.exceptions import GoogleApiError
+from airflow_accel_provider.hooks.dataflow import DataflowHook
+from airflow_accel_provider.hooks.polling import look
+from airflow_accel_provider.hooks.session import GoogleSession
+
+PATIENCE = timedelta(minutes=15)
+"""For how long the service may fail to answer before the task fails. The job is left as it is."""
+
+
+class Log(Protocol):
+    """The part of a logger that is used here; Airflow's are not the standard library's."""
+
+    def info(self, event: str, *args: Any) -> Any:
+        """Say what happened."""
+
+    def warning(self, event: str, *args: Any) -> Any:
+        """Say what should not have happened."""
+
+
+class JobSource(Protocol):
+    """Where a follower gets its snapshots; each call returns when it is time for another look."""
+
+    async def snapshot(self, attempt: Attempt) -> Snapshot:
+        """Return the next look at the attempt's job. Raises :class:`GoogleApiError`."""
+
+    async def cancel(self, attempt: Attempt) -> None:
+        """Ask the service to cancel the attempt's job. Raises :class:`GoogleApiError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How the following of a job ended.
+
+    ``record`` has no attempt that was only intended: where to go next is decided anew, on a fresh plan, by the worker.
+    ``failure`` is set when nothing may be tried any more, whatever the plan.
+    """
+
+    record: Record
+    failure: Failure | None = None
+
+
+async def follow(
+    record: Record, source: JobSource, policy: Policy, *, now: Callable[[], datetime], log: Log
+) -> Followed:
+    """Poll, decide and cancel until the job has ended or nobody may wait for it any longer.
+
+    A cancel is carried out here, and its end seen here, so that a next attempt never overlaps with this one.
+    """
+    answered_at = now()
+    while attempt := record.open:
+        try:
+            snapshot = await source.snapshot(attempt)
+            answered_at = now()
+            decision = decide(record, snapshot, policy, now())
+            _tell(log, record, decision)
+            if isinstance(decision, Cancel):
+                await source.cancel(attempt)
+        except GoogleApiError as error:
+            if not error.is_transient or now() - answered_at > PATIENCE:
+                return Followed(record, unanswered(attempt, error))
+            log.warning("poll=failed job=%s error=%s", attempt.job_id, error)
+            continue
+        if isinstance(decision, GiveUp):
+            return Followed(decision.record, decision.failure)
+        record = _without_intent(decision.record) if isinstance(decision, Launch) else decision.record
+    return Followed(record)
+
+
+def _without_intent(record: Record) -> Record:
+    attempts = tuple(attempt for attempt in record.attempts if attempt.outcome is not Outcome.INTENT)
+    return replace(record, attempts=attempts)
+
+
+def unanswered(attempt: Attempt, error: GoogleApiError) -> Failure:
+    """Return the failure of a service that refuses, or does not answer, questions about a job."""
+    refused = error.status in {401, 403}
+    return Failure(
+        kind=FailureKind.PERMISSION if refused else FailureKind.SERVICE,
+        scope=Scope.JOB,
+        explanation=f"nobody could be asked about job {attempt.job_id}, which may go on; nothing was cancelled",
+        evidence=str(error),
+    )
+
+
+def _tell(log: Log, before: Record, decision: Decision) -> None:
+    """Log one line an event, and nothing for a poll that changed nothing."""
+    old, new = before.open, decision.record.attempts[-1] if decision.record.attempts else None
+    if old is None or new is None or old.n != new.n:
+        return
+    if new.is_proven and not old.is_proven and new.proof:
+        proof = new.proof
+        log.info(
+            "proof=seen accelerator=%s count=%s machine=%s zone=%s job=%s",
+            proof.accelerator,
+            proof.count,
+            proof.machine_type,
+            proof.zone,
+            new.job_id,
+        )
+    if isinstance(decision, Cancel) and old.outcome != new.outcome and new.failure:
+        log.warning("cancel job=%s kind=%s reason=%s", new.job_id, new.failure.kind, new.failure.explanation)
+
+
+class Stopped(Exception):  # noqa: N818 - nothing went wrong: somebody asked the follower to stop
+    """The follower was told to stop waiting."""
+
+
+class OwnLook:
+    """Snapshots for one follower alone, at its own pace; what a task that waits on a worker uses."""
+
+    def __init__(self, session: GoogleSession, poll_interval: float, *, stopped: Callable[[], bool]) -> None:
+        self._session = session
+        self._poll_interval = poll_interval
+        self._stopped = stopped
+        self._looked = False
+
+    async def snapshot(self, attempt: Attempt) -> Snapshot:
+        """Return a look at the job, waiting one interval before each but the first. Raises :class:`Stopped`."""
+        if self._looked:
+            await self._pause()
+        self._looked = True
+        if self._stopped():
+            raise Stopped
+        if attempt.job_id is None:
+            return Snapshot(job=None)
+        wanted = {attempt.job_id: not attempt.is_proven}
+        looked = await asyncio.to_thread(look, self._session, attempt.placement.region, wanted)
+        return looked[attempt.job_id]
+
+    async def cancel(self, attempt: Attempt) -> None:
+        """Ask for the job's cancellation."""
+        await cancel(self._session, attempt)
+
+    async def _pause(self) -> None:
+        """Sleep for an interval, in short steps so that a kill is noticed within a second."""
+        left = self._poll_interval
+        while left > 0 and not self._stopped():
+            await asyncio.sleep(min(left, 1))
+            left -= 1
+
+
+async def cancel(session: GoogleSession, attempt: Attempt) -> None:
+    """Ask the service to cancel the attempt's job; its end is for the caller to see."""
+    if attempt.job_id:
+        await asyncio.to_thread(DataflowHook(session).cancel, attempt.job_id, attempt.placement.region)

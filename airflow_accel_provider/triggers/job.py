@@ -1,0 +1,134 @@
+"""The trigger that waits for a job, proves it, and cancels it when it has to move on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_accel_provider.core.failures import Failure
+from airflow_accel_provider.core.fallback import Policy
+from airflow_accel_provider.core.record import VERSION, Record, UnknownVersionError, check_version
+from airflow_accel_provider.triggers._follow import Followed, follow
+from airflow_accel_provider.triggers._watch import SharedLook, Who
+
+
+def event(followed: Followed) -> dict[str, Any]:
+    """Return the event's payload: the record as it is now, and the failure that ends the task if there is one."""
+    failure = followed.failure.to_json() if followed.failure else None
+    return {"v": VERSION, "record": followed.record.to_json(), "failure": failure}
+
+
+def read_event(payload: Mapping[str, Any]) -> Followed:
+    """Return what :func:`event` wrote. Raises :class:`UnknownVersionError`."""
+    check_version(payload, "trigger event")
+    failure = payload["failure"]
+    return Followed(Record.from_json(payload["record"]), Failure.from_json(failure) if failure else None)
+
+
+class AcceleratorJobTrigger(BaseTrigger):
+    """Follow the record's open attempt and fire when the worker has something to do.
+
+    Everything it is given is stored by Airflow and may be logged: ids, places and outcomes, never a user's options. The
+    record rides along and is echoed in the event, since triggers cannot reach the task's state store.
+
+    :param record: the record as JSON
+    :param policy: the policy as JSON
+    :param gcp_conn_id: the connection whose identity asks
+    :param poll_interval: seconds between two looks at the job
+    """
+
+    def __init__(
+        self,
+        *,
+        v: int,
+        record: Mapping[str, Any],
+        policy: Mapping[str, Any],
+        gcp_conn_id: str,
+        impersonation_chain: Sequence[str] = (),
+        project_id: str | None = None,
+        quota_project_id: str | None = None,
+        poll_interval: float = 10,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow's base is not annotated
+        self.v = v
+        self.record = record
+        self.policy = policy
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = tuple(impersonation_chain)
+        self.project_id = project_id
+        self.quota_project_id = quota_project_id
+        self.poll_interval = poll_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path and the arguments, as Airflow stores them."""
+        return (
+            "airflow_accel_provider.triggers.job.AcceleratorJobTrigger",
+            {
+                "v": self.v,
+                "record": dict(self.record),
+                "policy": dict(self.policy),
+                "gcp_conn_id": self.gcp_conn_id,
+                "impersonation_chain": list(self.impersonation_chain),
+                "project_id": self.project_id,
+                "quota_project_id": self.quota_project_id,
+                "poll_interval": self.poll_interval,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Follow the job and yield one event, see :func:`event`."""
+        try:
+            check_version({"v": self.v}, "trigger")
+            record = Record.from_json(self.record)
+        except UnknownVersionError as error:
+            # The worker reads the same record, and fails saying the same.
+            self.log.error("%s", error)  # noqa: TRY400 - the sentence is all there is to say
+            yield TriggerEvent({"v": VERSION, "record": dict(self.record), "failure": None})
+            return
+        policy = Policy.from_json(self.policy)
+        followed = await follow(record, self._look(), policy, now=_now, log=self.log)
+        yield TriggerEvent(event(followed))
+
+    async def on_kill(self) -> None:
+        """Cancel this record's job, and no other, when a person ended or cleared the task.
+
+        Airflow 3.3 also calls this when a trigger merely moves to another triggerer: while the task is still
+        deferred, the job is somebody's.
+        """
+        if await self._is_still_deferred():
+            self.log.info("kill=ignored reason=task is still deferred")
+            return
+        attempt = Record.from_json(self.record).open
+        if attempt and attempt.job_id:
+            self.log.info("kill=cancel job=%s", attempt.job_id)
+            await self._look().cancel(attempt)
+
+    def _look(self) -> SharedLook:
+        who = Who(
+            gcp_conn_id=self.gcp_conn_id,
+            impersonation_chain=self.impersonation_chain,
+            project_id=self.project_id,
+            quota_project_id=self.quota_project_id,
+        )
+        return SharedLook(who, self.poll_interval)
+
+    async def _is_still_deferred(self) -> bool:
+        from airflow.sdk.execution_time import task_runner
+        from airflow.sdk.execution_time.comms import GetTaskStates, TaskStatesResult
+
+        ti = self.task_instance
+        if ti is None:
+            return False
+        asked = GetTaskStates(dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index)
+        answer = await task_runner.SUPERVISOR_COMMS.asend(asked)
+        if not isinstance(answer, TaskStatesResult):
+            return False
+        name = ti.task_id if ti.map_index < 0 else f"{ti.task_id}_{ti.map_index}"
+        return bool(answer.task_states.get(ti.run_id, {}).get(name) == "deferred")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,106 @@
+"""Airflow's REST API, as far as it is needed here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from demo.waiting import wait_for
+
+HEALTHY = ("metadatabase", "scheduler", "triggerer", "dag_processor")
+
+
+class AirflowApi:
+    """A client of one Airflow, logged in once it is there."""
+
+    def __init__(self, url: str, *, user: str, password: str) -> None:
+        self._login = {"username": user, "password": password}
+        self._client = httpx.Client(base_url=url, timeout=60, trust_env=False)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()
+
+    def is_healthy(self) -> bool:
+        """Return whether all parts report that they are healthy; false as long as nobody answers."""
+        try:
+            parts = self._client.get("/api/v2/monitor/health").json()
+        except (httpx.TransportError, ValueError):
+            return False
+        return all(parts[part]["status"] == "healthy" for part in HEALTHY)
+
+    def log_in(self) -> None:
+        """Get a token for all later calls."""
+        answer = self._client.post("/auth/token", json=self._login)
+        answer.raise_for_status()
+        self._client.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
+
+    def unpause(self, dag_id: str) -> None:
+        """Wait until the DAG is known, and let its runs run; raise ``RuntimeError`` if its file cannot be imported."""
+        wait_for(f"Airflow to read {dag_id}", lambda: self._is_known(dag_id), seconds=120)
+        self.call("PATCH", f"/dags/{dag_id}", {"is_paused": False})
+
+    def backfill(self, dag_id: str, first: str, last: str, *, conf: dict[str, Any], at_once: int) -> None:
+        """Start a run for each day from first to last, so many at once."""
+        body = {"dag_id": dag_id, "from_date": first, "to_date": last, "dag_run_conf": conf, "max_active_runs": at_once}
+        self.call("POST", "/backfills", body)
+
+    def trigger(self, dag_id: str, *, logical_date: str | None, conf: dict[str, Any]) -> str:
+        """Start one run; return its id."""
+        run = self.call("POST", f"/dags/{dag_id}/dagRuns", {"logical_date": logical_date, "conf": conf})
+        run_id: str = run["dag_run_id"]
+        return run_id
+
+    def runs(self, dag_id: str) -> list[dict[str, Any]]:
+        """Return the DAG's runs in the order of their dates."""
+        runs: list[dict[str, Any]] = self.call("GET", f"/dags/{dag_id}/dagRuns?order_by=logical_date")["dag_runs"]
+        return runs
+
+    def run_state(self, dag_id: str, run_id: str) -> str:
+        """Return a run's state."""
+        state: str = self.call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"]
+        return state
+
+    def task_states(self, dag_id: str, run_id: str) -> dict[str, str | None]:
+        """Return the state of each task of a run."""
+        tasks = self.call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
+        return {task["task_id"]: task["state"] for task in tasks}
+
+    def set_task_state(self, dag_id: str, run_id: str, task_id: str, state: str) -> None:
+        """Mark a task as a user would."""
+        self.call("PATCH", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}", {"new_state": state})
+
+    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:
+        """Return what a task pushed under a key."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}?deserialize=true"
+        return self.call("GET", path)["value"]
+
+    def stored(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
+        """Return what a task keeps in Airflow's state store, by key."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/state-store"
+        return {entry["key"]: entry["value"] for entry in self.call("GET", path)["task_state_store"]}
+
+    def log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
+        """Return a task's log as text: each line's event, and the error with its traceback if one is attached."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}?full_content=true"
+        return "\n".join(line_of(each) for each in self.call("GET", path)["content"])
+
+    def call(self, verb: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Return the JSON answer; raise ``RuntimeError`` with what Airflow said if it refused."""
+        answer = self._client.request(verb, f"/api/v2{path}", json=body)
+        if answer.is_error:
+            raise RuntimeError(f"Airflow answered {verb} {path} with {answer.status_code}: {answer.text[:500]}")
+        return answer.json() if answer.content else None
+
+    def _is_known(self, dag_id: str) -> bool:
+        errors = self.call("GET", "/importErrors")["import_errors"]
+        if errors:
+            raise RuntimeError("\n".join(f"{each['filename']}:\n{each['stack_trace']}" for each in errors))
+        return self._client.get(f"/api/v2/dags/{dag_id}").status_code == httpx.codes.OK
+
+
+def line_of(entry: dict[str, Any]) -> str:
+    """Return a structured log entry as one text."""
+    errors = [f"{each['exc_type']}: {each['exc_value']}" for each in entry.get("error_detail") or ()]
+    return "\n".join([str(entry.get("event", "")), *errors])

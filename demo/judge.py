@@ -1,0 +1,85 @@
+"""Is it as it should be? What Airflow tells, held against what the world has and what the emulator wrote down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from demo.story import Row
+
+IMAGES = 1200
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "plenty": ("done", "not tried", "not tried"),
+    "l4-stockout": ("stockout", "stockout", "done"),
+    "no-quota": ("quota", "quota", "quota"),
+    "gpu-missing": ("accelerator_missing", "not tried", "not tried"),
+    "stockout-then-quota-then-stock": ("stockout", "quota", "done"),
+    "nowhere": ("stockout", "stockout", "stockout"),
+}
+"""What must become of the example's three places in each world."""
+
+
+def objections(
+    *,
+    world: str,
+    story: Mapping[str, Sequence[Row]],
+    summaries: Sequence[Mapping[str, Any]],
+    ledger: Mapping[str, Any],
+) -> list[str]:
+    """Return what is not as it should be, in sentences."""
+    found = []
+    for day, rows in story.items():
+        kinds = tuple(row.kind for row in rows)
+        if kinds != KINDS[world]:
+            found.append(f"{day}: its places came out as {kinds}; the world {world} has {KINDS[world]}.")
+        found += [f"{day}: {text}" for text in held_against_ledger(rows, ledger["events"])]
+    jobs = {event["job_id"] for event in ledger["events"] if event["kind"] == "dataflow.job.created"}
+    if unknown := jobs - {row.job_id for rows in story.values() for row in rows}:
+        found.append(f"The emulator made jobs that no attempt tells of: {', '.join(sorted(unknown))}.")
+    total = sum(summary["count"] for summary in summaries)
+    wanted = IMAGES if "done" in KINDS[world] else 0
+    if total != wanted:
+        found.append(f"There are {total:,} predictions, not {wanted:,}.")
+    return found
+
+
+def held_against_ledger(rows: Sequence[Row], events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return where the rows of one day and the emulator's events disagree."""
+    told = [row.job_id for row in rows if row.job_id]
+    made = [event["job_id"] for event in events if event["kind"] == "dataflow.job.created" and event["job_id"] in told]
+    found = [] if made == told else [f"attempts are told as {told}, but the jobs were made as {made}."]
+    for row in rows:
+        own = [event for event in events if row.job_id and event.get("job_id") == row.job_id]
+        if (ended := ending_of(own)) not in ENDINGS.get(row.kind, ()):
+            found.append(f"{row.placement} is told as {row.kind}, but the emulator has {ended}.")
+        if places := {event["location"] for event in own if not row.placement.endswith(event["location"])}:
+            found.append(f"{row.placement} is told, but its job was in {', '.join(sorted(places))}.")
+        if row.kind == "done" and not row.is_proven_in(zones_of(own)):
+            found.append(f"{row.placement} is told with the proof {row.proof!r}, but its VMs were in {zones_of(own)}.")
+    return found
+
+
+ENDINGS: Mapping[str, tuple[str, ...]] = {
+    "done": ("done",),
+    "stockout": ("stockout",),
+    "quota": ("no job", "quota"),
+    "accelerator_missing": ("cancelled",),
+    "not tried": ("no job",),
+}
+"""What the emulator must have seen of a job for each kind that Airflow tells."""
+
+
+def ending_of(events: Sequence[Mapping[str, Any]]) -> str:
+    """Return how a job ended by its own events: why it got no VM, or its last state."""
+    if refusals := [event["reason"] for event in events if event["kind"] == "dataflow.workers.refused"]:
+        return str(refusals[-1])
+    states = [event["state"] for event in events if event["kind"] == "dataflow.job.state"]
+    return str(states[-1]).removeprefix("JOB_STATE_").lower() if states else "no job"
+
+
+def zones_of(events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the zones a job had VMs in."""
+    return sorted({event["zone"] for event in events if event["kind"] == "compute.instance.created"})

@@ -1,0 +1,53 @@
+"""The tables the demo ends with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from demo.story import Row
+
+console = Console(highlight=False)
+
+
+def show_attempts(story: Mapping[str, Sequence[Row]]) -> None:
+    """Print what became of each place, day by day."""
+    table = Table(title="Attempts", title_justify="left", show_lines=False)
+    for column in ("day", "place", "outcome", "reason", "proof"):
+        table.add_column(column, overflow="fold")
+    for day, rows in story.items():
+        for row in rows:
+            first = row is rows[0]
+            outcome = row.kind.replace("_", " ") + ("" if row.job_id else ", no job")
+            style = "green" if row.kind == "done" else "yellow"
+            table.add_row(
+                day if first else "",
+                f"{row.number}. {row.placement}",
+                f"[{style}]{outcome}[/]",
+                row.reason,
+                row.proof,
+                end_section=row is rows[-1],
+            )
+    console.print(table)
+
+
+def show_predictions(summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Print the first predictions, the accuracy of each day, and how many there are in all."""
+    table = Table(title="Predictions", title_justify="left")
+    for column in ("day", "images", "right", "the first: image, label, prediction"):
+        table.add_column(column)
+    for summary in summaries:
+        count, accuracy = summary["count"], f"{summary['accuracy']:.1%}"
+        table.add_row(summary["date"], str(count), accuracy, shown(summary["first"]))
+    console.print(table)
+    console.print(f"{sum(summary['count'] for summary in summaries):,} predictions in {len(summaries)} days.")
+
+
+def shown(predictions: Iterable[Mapping[str, Any]]) -> str:
+    """Return predictions as one line."""
+    return ", ".join(f"{each['id']} {each['label']}→{each['prediction']}" for each in predictions)

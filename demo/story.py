@@ -1,0 +1,70 @@
+"""What became of each place of a task, read from the record that Airflow keeps for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One try of a place, or a place that was not tried.
+
+    ``kind`` is ``done``, a kind of failure, or ``not tried``; ``job_id`` is None where no job was made.
+    """
+
+    number: int
+    placement: str
+    kind: str
+    reason: str
+    proof: str
+    job_id: str | None
+
+    def is_proven_in(self, zones: list[str]) -> bool:
+        """Return whether the accelerator was seen, in one of these zones."""
+        return any(self.proof.endswith(f" in {zone}") for zone in zones)
+
+
+def rows_of(record: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of a record in the user's order of places, tries of one place in the order of time."""
+    rows = []
+    for index, place in enumerate(record["plan"]):
+        tries = [attempt for attempt in record["attempts"] if attempt["candidate"] == index]
+        rows += [tried(index + 1, attempt) for attempt in tries] or [untried(index + 1, place)]
+    return rows
+
+
+def tried(number: int, attempt: Mapping[str, Any]) -> Row:
+    """Return the row of an attempt."""
+    failure = attempt.get("failure") or {}
+    return Row(
+        number=number,
+        placement=attempt["placement"],
+        kind=failure.get("kind", attempt["outcome"]),
+        reason=failure.get("explanation", ""),
+        proof=proven(attempt.get("proof") or {}),
+        job_id=attempt.get("job_id"),
+    )
+
+
+def untried(number: int, place: Mapping[str, Any]) -> Row:
+    """Return the row of a place that no job was sent to."""
+    rejected = place.get("rejected") or {}
+    return Row(
+        number=number,
+        placement=place["placement"],
+        kind=rejected.get("kind", "not tried"),
+        reason=rejected.get("explanation", ""),
+        proof="",
+        job_id=None,
+    )
+
+
+def proven(proof: Mapping[str, Any]) -> str:
+    """Return a proof as a few words; nothing if no worker was ever looked for."""
+    if proof.get("status") == "seen":
+        return f"{proof['count']} x {proof['accelerator']} on {proof['machine_type']} in {proof['zone']}"
+    return str(proof.get("status", "")).replace("_", " ")

@@ -1,0 +1,40 @@
+"""``make ui``: the demo's Airflow and local Google, left running to be looked at."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from demo.home import STATE, raise_on_termination, running
+from demo.judge import KINDS
+from demo.show import console
+from demo.stack import USER
+
+
+def main() -> int:
+    """Start both, say where they are, and wait for Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m demo.ui", description=__doc__)
+    parser.add_argument("--world", choices=sorted(KINDS), default="stockout-then-quota-then-stock")
+    world = parser.parse_args().world
+    raise_on_termination()
+    try:
+        console.print("Starting a local Google and an Airflow; about 20 seconds.")
+        with running(STATE / "ui", world=world) as home:
+            admin = f"{home.emulator.url}/_emulator/world"
+            console.print(f"Airflow   {home.airflow.url}   user {USER}, password {home.airflow.password}")
+            console.print(f"Google    {home.emulator.url}, in the world {world}")
+            console.print("\nBackfill score_digits from 2026-03-02 to 2026-03-04: its page, Trigger, Backfill.")
+            console.print(f'Another world: curl -X PUT -d \'{{"name": "plenty"}}\' {admin}', soft_wrap=True)
+            console.print(f"Worlds: {', '.join(KINDS)}.\nCtrl-C stops both.")
+            signal.pause()
+    except KeyboardInterrupt:
+        console.print("\nBoth are stopped.")
+    except (RuntimeError, TimeoutError) as error:
+        console.print(f"[red]{error}[/]\nThe logs are in {STATE / 'ui'}.")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
