@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pendulum
 from airflow.sdk import Param, dag, get_current_context, task
+
 from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
 
 if TYPE_CHECKING:
@@ -64,8 +65,12 @@ def score_digits() -> None:
             "nvidia-tesla-t4 on n1-standard-8 in us-central1",
         ],
         py_file=str(PIPELINE),
+        # Holds CUDA and scikit-learn, which Beam's own image does not.
+        sdk_container_image="us-docker.pkg.dev/acme-ml-prod/beam/score-digits:2.77.0",
         num_workers=1,
         max_num_workers=2,
+        # In the local Google a minute lasts a second; leave this out for the real one.
+        poll_interval=2,
         pipeline_options={
             "temp_location": "gs://{{ params.bucket }}/tmp",
             "model": f"gs://{{{{ params.bucket }}}}/{MODEL}",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from demo.home import STATE, raise_on_termination, running
 from demo.judge import KINDS, objections
+from demo.progress import Progress
 from demo.show import console, show_attempts, show_predictions
 from demo.story import Row, rows_of
 
@@ -55,7 +56,12 @@ def demonstrate(home: Home, world: str) -> list[str]:
     runs = follow(home)
     story: dict[str, list[Row]] = {}
     for day, run in runs.items():
-        story[day] = rows_of(api.stored(DAG_ID, run["dag_run_id"], "score")["accel_job"])
+        stored = api.stored(DAG_ID, run["dag_run_id"], "score")
+        if "accel_job" not in stored:
+            raise RuntimeError(
+                f"{day} never came to score. Its prepare said:\n{api.log(DAG_ID, run['dag_run_id'], 'prepare')}"
+            )
+        story[day] = rows_of(stored["accel_job"])
     show_attempts(story)
     good = [run["dag_run_id"] for run in runs.values() if run["state"] == "success"]
     summaries = [api.xcom(DAG_ID, run_id, "check") for run_id in good]
@@ -68,25 +74,16 @@ def demonstrate(home: Home, world: str) -> list[str]:
 
 def follow(home: Home) -> dict[str, dict[str, Any]]:
     """Print each change of a task or a job until all runs have ended; return the runs by day."""
-    api = home.airflow.api
-    start = time.monotonic()
-    known: dict[tuple[str, str], str | None] = {}
-    while time.monotonic() - start < LONGEST_SECONDS:
+    api, progress = home.airflow.api, Progress()
+    while progress.seconds < LONGEST_SECONDS:
         runs = {run["logical_date"][:10]: run for run in api.runs(DAG_ID)}
+        progress.tell_jobs(home.emulator.ledger(since=progress.seen))
         for day, run in runs.items():
-            for task, state in api.task_states(DAG_ID, run["dag_run_id"]).items():
-                if state and known.get((day, task)) != state:
-                    known[day, task] = state
-                    tell(start, f"{day}  {task} {state.replace('_', ' ')}")
+            progress.tell_tasks(day, api.task_states(DAG_ID, run["dag_run_id"]))
         if len(runs) == DAYS and all(run["state"] in FINAL for run in runs.values()):
             return runs
         time.sleep(1)
     raise TimeoutError(f"The runs did not end within {LONGEST_SECONDS} s.")
-
-
-def tell(start: float, text: str) -> None:
-    """Print one line of progress with the seconds since the start."""
-    console.print(f"{time.monotonic() - start:5.0f} s  {text}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -12,25 +13,27 @@ if TYPE_CHECKING:
 
     from demo.story import Row
 
-console = Console(highlight=False)
+STYLES = {"done": "green", "not tried": "dim"}
+WIDTH_WITHOUT_TERMINAL = 120
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 
 
 def show_attempts(story: Mapping[str, Sequence[Row]]) -> None:
     """Print what became of each place, day by day."""
     table = Table(title="Attempts", title_justify="left", show_lines=False)
-    for column in ("day", "place", "outcome", "reason", "proof"):
+    for column in ("day", "place", "outcome", "reason or proof"):
         table.add_column(column, overflow="fold")
     for day, rows in story.items():
         for row in rows:
             first = row is rows[0]
-            outcome = row.kind.replace("_", " ") + ("" if row.job_id else ", no job")
-            style = "green" if row.kind == "done" else "yellow"
+            outcome = row.kind.replace("_", " ") + (", no job" if row.reason and not row.job_id else "")
+            style = STYLES.get(row.kind, "yellow")
             table.add_row(
                 day if first else "",
                 f"{row.number}. {row.placement}",
                 f"[{style}]{outcome}[/]",
-                row.reason,
-                row.proof,
+                row.reason or row.proof,
                 end_section=row is rows[-1],
             )
     console.print(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from email.parser import BytesParser
 from email.policy import HTTP
-from http import HTTPStatus
+from http.client import responses
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -80,7 +80,7 @@ def _answer_part(part: MIMEPart, outcome: Outcome) -> bytes:
         "Content-Type: application/http",
         *([f"Content-ID: <response-{content_id}>"] if content_id else []),
         "",
-        f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
+        f"HTTP/1.1 {reply.status} {responses.get(reply.status, '')}",
         f"Content-Type: {reply.content_type}",
         f"Content-Length: {len(body)}",
         *(f"{name}: {value}" for name, value in reply.headers.items()),

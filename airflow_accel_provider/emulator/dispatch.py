@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from airflow_accel_provider.emulator.faults import Action
 from airflow_accel_provider.emulator.routes import Routes
-from airflow_accel_provider.emulator.shapes import check_shape
+from airflow_accel_provider.emulator.shapes import check_shape, takes_json
 from airflow_accel_provider.emulator.wire import Call, GoogleError, Method, Reply
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Dispatcher:
 
 def _handle(call: Call, method: Method) -> Reply:
     try:
-        if not is_upload(method.path):
+        if takes_json(method.id) and not is_upload(method.path):
             check_shape(method.id, call.json())
         reply = method.handler(call)
     except GoogleError as error:
@@ -127,7 +127,9 @@ def is_upload(path: str) -> bool:
 def error_reply(error: GoogleError) -> Reply:
     """Return an error in Google's form."""
     challenge = {"WWW-Authenticate": 'Bearer realm="https://accounts.google.com/"'} if error.status == 401 else {}
-    return Reply(status=error.status, body=error.body(), headers=challenge)
+    # "Not modified" is told by the status alone; HTTP allows it no body.
+    body = None if error.status == 304 else error.body()
+    return Reply(status=error.status, body=body, headers=challenge)
 
 
 def _fault_reply(fault: Action, status: int) -> Reply:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from airflow_accel_provider.emulator.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from airflow_accel_provider.emulator.database import Database
+
+
+LONGEST_DELAY = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,30 +35,6 @@ class Action:
     reset: str | None = None
     delay: float | None = None
     truncate: bool = False
-
-    def problems(self) -> list[str]:
-        """Return what is wrong with this action, in words."""
-        found = []
-        if self.status is None and self.reset is None and self.delay is None and not self.truncate:
-            found.append("action needs one of status, reset, delay, truncate")
-        if self.status is not None and not (_is_number(self.status) and 400 <= self.status <= 599):
-            found.append(f"action.status {self.status!r} is not an HTTP error status (400 to 599)")
-        if self.status is None and (self.retry_after or self.message or self.html):
-            found.append("action.retry_after, message and html belong to a status")
-        for name, value in (("message", self.message), ("html", self.html)):
-            if not isinstance(value, str | None):
-                found.append(f"action.{name} {value!r} is not a text")
-        if not isinstance(self.retry_after, int | None):
-            found.append(f"action.retry_after {self.retry_after!r} is not a number of seconds")
-        if self.reset not in (None, "before", "after"):
-            found.append(f"action.reset {self.reset!r} is neither 'before' nor 'after'")
-        if self.delay is not None and not (_is_number(self.delay) and self.delay >= 0):
-            found.append(f"action.delay {self.delay!r} is not a number of seconds")
-        return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Faults:
@@ -109,7 +88,34 @@ class Faults:
 def _action_problems(action: object) -> list[str]:
     if not isinstance(action, dict):
         return ["action is not an object"]
-    names = [item.name for item in fields(Action)]
-    unknown = sorted(set(action) - set(names))
-    problems = [f"unknown action {name!r} (there are: {', '.join(names)})" for name in unknown]
-    return problems + Action(**{name: value for name, value in action.items() if name in names}).problems()
+    names = tuple(item.name for item in fields(Action))
+    problems = [f"unknown action {name!r} (there are: {', '.join(names)})" for name in action if name not in names]
+    for name, (words, fits) in _KINDS.items():
+        if action.get(name) is not None and not fits(action[name]):
+            problems.append(f"action.{name} {action[name]!r} is not {words}")
+    if not any(action.get(name) is not None for name in ("status", "reset", "delay", "truncate")):
+        problems.append("action needs one of status, reset, delay, truncate")
+    if action.get("status") is None and any(
+        action.get(name) is not None for name in ("retry_after", "message", "html")
+    ):
+        problems.append("action.retry_after, message and html belong to a status")
+    return problems
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_DELAY
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "status": ("an HTTP error status (400 to 599)", lambda value: type(value) is int and 400 <= value <= 599),
+    "retry_after": (f"a number of seconds up to {LONGEST_DELAY}", _is_seconds),
+    "message": ("a text", _is_text),
+    "html": ("a text", _is_text),
+    "reset": ("'before' or 'after'", lambda value: value in ("before", "after")),
+    "delay": (f"a number of seconds up to {LONGEST_DELAY}", _is_seconds),
+    "truncate": ("true or false", lambda value: isinstance(value, bool)),
+}

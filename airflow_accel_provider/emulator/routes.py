@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from starlette.routing import compile_path
@@ -14,7 +14,7 @@ from airflow_accel_provider.emulator.documents import documents, methods
 from airflow_accel_provider.emulator.wire import GoogleError, Method
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 # What stays as it is in a path segment. Everything else is compared in its %XX form, so that the slashes inside an
 # object's name never look like the path's own.

@@ -37,9 +37,14 @@ _KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
+def takes_json(method_id: str) -> bool:
+    """Tell whether Google describes what the body of this method is."""
+    return method_id in _requests()
+
+
 def check_shape(method_id: str, body: Mapping[str, Any]) -> None:
     """Raise 400, with everything that is wrong, for a body that isn't of the form its method takes."""
-    schema, schemas = _requests().get(method_id, ({"type": "any"}, {}))
+    schema, schemas = _requests()[method_id]
     problems = list(_problems(body, schema, schemas, ""))
     if method_id.startswith(FORGIVING):
         problems = [problem for problem in problems if not problem.startswith("Unknown name")]

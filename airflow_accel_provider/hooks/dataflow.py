@@ -79,7 +79,7 @@ class DataflowHook:
         return _in_time(messages), _in_time(scaling)
 
     def cancel(self, job_id: str, region: str) -> None:
-        """Ask for a job's cancellation; one that has ended, or that nobody knows, needs none."""
+        """Ask for a job's cancellation; one that has ended, is being cancelled, or isn't known, needs none."""
         wish = {"requestedState": _wire.state_to_wire(JobState.CANCELLED)}
         try:
             self._session.request("dataflow", "PUT", f"{self._jobs(region)}/{job_id}", body=wish, idempotent=True)
@@ -87,7 +87,7 @@ class DataflowHook:
             if error.status not in {400, 404, 409, 412}:
                 raise
             job = self.get(job_id, region)
-            if job and not job.state.is_terminal:
+            if job and not (job.state.is_terminal or job.state is JobState.CANCELLING):
                 raise
 
     def _list(self, region: str, params: Mapping[str, str]) -> Iterable[Job]:

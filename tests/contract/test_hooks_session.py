@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from airflow.sdk import Connection
 from connections import connection, google_session, plain_connection
+from stand_in import StandIn
 
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, GoogleApiError
 from airflow_accel_provider.hooks.session import GoogleSession
@@ -132,15 +133,15 @@ def test_the_project_comes_from_argument_extra_or_key(emulator: Emulator) -> Non
 @pytest.mark.parametrize("impersonated", [True, False])
 def test_the_quota_project_is_sent(emulator: Emulator, impersonated: bool) -> None:
     """quota_project_id travels as x-goog-user-project, of the impersonated account too."""
-    from airflow_accel_provider.hooks._endpoints import Endpoints
-
     chain = emulator.email("pipeline") if impersonated else None
-    session = google_session(emulator, quota_project_id="billing-project", impersonation_chain=chain)
-    with Echo() as echo:
-        session.identity.endpoints.single["compute"] = echo.url  # type: ignore[index]
-        session.request("compute", "GET", "projects/p")
-    assert isinstance(session.identity.endpoints, Endpoints)
-    assert echo.headers["x-goog-user-project"] == "billing-project"
+    with StandIn() as compute:
+        session = GoogleSession.from_connection(
+            connection(emulator, endpoints={"compute": compute.url}),
+            quota_project_id="billing-project",
+            impersonation_chain=chain,
+        )
+        read_project(session)
+    assert compute.headers["x-goog-user-project"] == "billing-project"
 
 
 # --- what can't be used
@@ -322,35 +323,3 @@ def test_what_is_no_file_is_one_clear_error(emulator: Emulator, uri: str, tmp_pa
     """An address that names no file is refused before anything is asked."""
     with pytest.raises(AcceleratorConfigurationError, match="not the address of a file"):
         google_session(emulator).download(uri, tmp_path / "x.py")
-
-
-class Echo:
-    """A server that keeps the headers of the last request."""
-
-    def __enter__(self) -> Echo:
-        """Start to listen."""
-        from http.server import BaseHTTPRequestHandler, HTTPServer
-
-        echo = self
-        self.headers: dict[str, str] = {}
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                echo.headers = {name.lower(): value for name, value in self.headers.items()}
-                self.send_response(200)
-                self.send_header("Content-Length", "2")
-                self.end_headers()
-                self.wfile.write(b"{}")
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop listening."""
-        self.server.shutdown()
-        self.server.server_close()

@@ -1,5 +1,7 @@
 """Who calls: key files, tokens, self-signed JWTs and impersonation, with the unmodified google-auth."""
 
+# ruff: noqa: TID253 (Google's clients are the measure here)
+
 from __future__ import annotations
 
 import json
@@ -93,7 +95,7 @@ def test_keys_stay_and_their_address_follows(tmp_path: Path) -> None:
 def test_a_self_signed_jwt_is_a_bearer(emulator: Emulator) -> None:
     """What typed clients sign for themselves is accepted without a visit to the token endpoint."""
     since = emulator.mark()
-    signed = credentials(emulator, "pipeline").with_always_use_jwt_access(True)  # noqa: FBT003
+    signed = credentials(emulator, "pipeline").with_always_use_jwt_access(True)
     signed._create_self_signed_jwt("https://storage.googleapis.com/")
     AuthorizedSession(signed).get(f"{emulator.url}/storage/v1/b").raise_for_status()
     assert [call["principal"] for call in emulator.calls(LIST_BUCKETS, since=since)] == [emulator.email("pipeline")]
@@ -181,7 +183,7 @@ def test_impersonation_is_a_one_way_street(emulator: Emulator) -> None:
     source = credentials(emulator, "pipeline")
     with pytest.raises(google.auth.exceptions.RefreshError, match=r"iam\.serviceAccounts\.getAccessToken"):
         impersonated(emulator, source, "airflow").refresh(Request())
-    with pytest.raises(google.auth.exceptions.RefreshError, match="404|not found"):
+    with pytest.raises(google.auth.exceptions.RefreshError, match="not found"):
         impersonated(emulator, source, "nobody").refresh(Request())
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.record import Outcome, Record, UnknownVersionError, begin, resume
-from tests.core.strategies import MOMENT, records
+from tests.core.drawn_records import MOMENT, records
 
 L4 = Placement.parse("nvidia-l4 on g2-standard-8 in us-central1")
 

@@ -12,7 +12,7 @@ from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.request import BEAM_NAMED, BeamRequest, Candidate, map_strings
 from tests.core.strategies import placements
 
-TEXTS = st.lists(st.sampled_from(["gs://acme-", "{region}", "{accelerator}", "{zone}", "{other}", "/tmp", "{}"])).map(
+TEXTS = st.lists(st.sampled_from(["gs://acme-", "{region}", "{accelerator}", "{zone}", "{other}", "/part", "{}"])).map(
     "".join
 )
 NESTED = st.recursive(

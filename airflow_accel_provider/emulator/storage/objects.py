@@ -51,6 +51,9 @@ def download(call: Call) -> Reply:
     """Return an object's bytes, all (200) or the range that was asked for (206)."""
     found = _found(call)
     first, last = _range(call.headers.get("range"), found)
+    if first > last and "range" in call.headers:
+        error = GoogleError(416, f"The requested range cannot be satisfied: the object has {found.size} bytes.")
+        return Reply(status=416, body=error.body(), headers={"Content-Range": f"bytes */{found.size}"})
     with call.google.buckets.open(found) as file:
         file.seek(first)
         data = file.read(last - first + 1)
@@ -108,8 +111,6 @@ def _range(header: str | None, found: StoredObject) -> tuple[int, int]:
         first, last = int(match["first"]), min(int(match["last"] or end), end)
     else:
         first, last = max(found.size - int(match["last"]), 0), end
-    if first > last:
-        raise GoogleError(416, f"The requested range cannot be satisfied: the object has {found.size} bytes.")
     return first, last
 
 
