@@ -12,9 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.core.accelerators import Accelerator, Gpu
+from airflow_accel_provider.core.accelerators import Accelerator, Cpu, Gpu
 from airflow_accel_provider.core.locations import region_of
 from airflow_accel_provider.core.machines import MachineType, parse_custom
+from airflow_accel_provider.core.placement import Placement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +120,23 @@ class Catalog:
     def regions_of(self, type_: str) -> tuple[str, ...]:
         """Return the regions in which the accelerator is published."""
         return tuple(sorted({region_of(zone) for zone in self.zones_of(type_)}))
+
+    def offered_instead(self, placement: Placement) -> tuple[str, ...]:
+        """Return the nearest places that offer the accelerator when the tables know that this place does not.
+
+        Zones of the same region come first, else up to three regions, of the same continent if there are any. None when
+        it is offered, and when the tables cannot tell.
+        """
+        if isinstance(placement.accelerator, Cpu) or placement.region not in self.regions:
+            return ()
+        zones = self.zones_of(placement.accelerator.type)
+        here = tuple(zone for zone in zones if region_of(zone) == placement.region)
+        if placement.zone in here or (here and not placement.zone):
+            return ()
+        regions = self.regions_of(placement.accelerator.type)
+        continent = placement.region.partition("-")[0]
+        near = tuple(region for region in regions if region.partition("-")[0] == continent)
+        return here or (near or regions)[:3]
 
     def zones_in(self, region: str) -> tuple[str, ...]:
         """Return the zones of a region; none when the region is not known."""

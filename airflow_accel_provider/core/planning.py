@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_accel_provider.core.accelerators import Cpu, Gpu
+from airflow_accel_provider.core.accelerators import Gpu
 from airflow_accel_provider.core.catalog import Catalog
 from airflow_accel_provider.core.failures import Failure, FailureKind, Resource, Scope
 from airflow_accel_provider.core.placement import Placement
@@ -41,32 +41,17 @@ def _planned(request: BeamRequest, placement: Placement, catalog: Catalog, readi
 
 def not_offered(placement: Placement, catalog: Catalog) -> Failure | None:
     """Return why the place is put aside when the catalogue knows it and knows that it lacks the accelerator."""
-    if isinstance(placement.accelerator, Cpu) or placement.region not in catalog.regions:
+    instead = catalog.offered_instead(placement)
+    if not instead:
         return None
-    zones = catalog.zones_of(placement.accelerator.type)
-    here = placement.zone in zones if placement.zone else any(zone.startswith(f"{placement.region}-") for zone in zones)
-    if here or not zones:
-        return None
-    elsewhere = _elsewhere(placement, zones)
     return Failure(
         kind=FailureKind.NOT_OFFERED,
         scope=Scope.ZONE if placement.zone else Scope.REGION,
         resource=Resource.ACCELERATOR,
         zone=placement.zone,
         region=placement.region,
-        explanation=f"not offered there ({elsewhere})",
+        explanation=f"not offered there ({' and '.join(instead)} {'have' if len(instead) > 1 else 'has'} it)",
     )
-
-
-def _elsewhere(placement: Placement, zones: Sequence[str]) -> str:
-    """Name the nearest places that offer the accelerator: the same region, then the same continent, then any."""
-    same_region = [zone for zone in zones if zone.startswith(f"{placement.region}-")]
-    if same_region:
-        return f"{same_region[0]} has it"
-    regions = list(dict.fromkeys(zone.rpartition("-")[0] for zone in zones))
-    continent = placement.region.partition("-")[0]
-    near = [region for region in regions if region.startswith(f"{continent}-")] or regions
-    return f"{near[0]} has it"
 
 
 def demands(request: BeamRequest, placement: Placement, catalog: Catalog) -> tuple[Demand, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -26,7 +25,7 @@ from airflow_accel_provider.emulator.services import METHODS
 from airflow_accel_provider.emulator.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from airflow_accel_provider.emulator.state import Google
 
@@ -40,7 +39,7 @@ ADDRESS_FILE = "emulator.json"
 
 
 def create_app(google: Google) -> Starlette:
-    """Return the application that answers for ``google``; its shutdown stops ``google``."""
+    """Return the application that answers for ``google``."""
     dispatcher = Dispatcher(google, METHODS)
     admin = Admin(dispatcher)
 
@@ -60,14 +59,8 @@ def create_app(google: Google) -> Starlette:
             return Response(status_code=400)
         return to_response(await run_in_threadpool(answer, incoming))
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        await run_in_threadpool(google.stop)
-
     return Starlette(
         routes=[Route("/{path:path}", endpoint, methods=list(VERBS))],
-        lifespan=lifespan,
         exception_handlers={HTTPException: _refused, Exception: _failed},
     )
 
@@ -128,8 +121,11 @@ class EmulatorServer(uvicorn.Server):
         )  # fmt: skip
 
     def serve_until_stopped(self) -> None:
-        """Answer until a signal (in the main thread) or ``should_exit`` ends it."""
-        self.run(sockets=[self.socket])
+        """Answer until a signal (in the main thread) or ``should_exit`` ends it, then stop ``google``."""
+        try:
+            self.run(sockets=[self.socket])
+        finally:
+            self.google.stop()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer, let Google's time pass, and leave the address for others to find."""

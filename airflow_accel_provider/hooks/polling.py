@@ -32,17 +32,17 @@ def look(session: GoogleSession, region: str, wanted: Mapping[str, bool]) -> dic
     listed = {job.id: job for job in hook.list_active(region)} if len(wanted) > 1 else {}
     jobs = {id_: listed.get(id_) or hook.get(id_, region) for id_ in wanted}
     unproven = [id_ for id_, to_prove in wanted.items() if to_prove and jobs[id_] is not None]
-    workers = _workers(session, unproven)
+    workers = _workers(session, unproven, region)
     return {id_: _snapshot(hook, job, workers.get(id_), to_prove=wanted[id_]) for id_, job in jobs.items()}
 
 
-def _workers(session: GoogleSession, unproven: list[str]) -> Mapping[str, tuple[Worker, ...] | None]:
+def _workers(session: GoogleSession, unproven: list[str], region: str) -> Mapping[str, tuple[Worker, ...] | None]:
     if not unproven:
         return {}
     hook = WorkersHook(session)
     if len(unproven) == 1:
         only = unproven[0]
-        return {only: _or_none(lambda: hook.workers_of(only))}
+        return {only: _or_none(lambda: hook.workers_of(only, region=region))}
     everything = _or_none(hook.all_workers)
     return {id_: None if everything is None else everything.get(id_, ()) for id_ in unproven}
 

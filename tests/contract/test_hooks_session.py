@@ -104,6 +104,21 @@ def test_impersonation_is_understood_in_every_form(emulator: Emulator, form: str
     assert principals(emulator, mark, TOKEN) == [emulator.email("airflow")]
 
 
+@pytest.mark.parametrize("as_text", [True, False])
+def test_impersonation_goes_through_delegates(emulator: Emulator, as_text: bool) -> None:
+    """All accounts of a chain but the last are delegates, in a list or in the connection's comma-separated text."""
+    chain = [emulator.email("airflow"), emulator.email("pipeline")]
+    mark = emulator.mark()
+    if as_text:
+        session = GoogleSession.from_connection(connection(emulator, impersonation_chain=", ".join(chain)))
+    else:
+        session = google_session(emulator, impersonation_chain=chain)
+    read_project(session)
+    assert principals(emulator, mark) == [emulator.email("pipeline")]
+    (issued,) = [event for event in emulator.events("token.issued", since=mark) if event["by"] == "impersonation"]
+    assert issued["chain"] == [emulator.email("airflow"), emulator.email("airflow")]
+
+
 def test_an_impersonation_that_is_not_granted_is_a_refusal(emulator: Emulator) -> None:
     """The account that may not impersonate gets Google's sentence as an error that is not tried again."""
     session = google_session(emulator, "pipeline", impersonation_chain=emulator.email("airflow"))

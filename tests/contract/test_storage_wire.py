@@ -54,24 +54,23 @@ def media(emulator: Emulator, bucket: str, name: str, **headers: str) -> request
 
 
 @pytest.mark.parametrize(
-    ("header", "status", "data", "content_range"),
+    ("header", "data", "content_range"),
     [
-        ("bytes=0-3", 206, b"0123", "bytes 0-3/10"),
-        ("bytes=7-", 206, b"789", "bytes 7-9/10"),
-        ("bytes=-2", 206, b"89", "bytes 8-9/10"),
-        ("bytes=8-99", 206, b"89", "bytes 8-9/10"),
-        ("bytes=-99", 200, b"0123456789", None),
-        ("bytes=0-9", 200, b"0123456789", None),
-        ("lines=1-2", 200, b"0123456789", None),
+        ("bytes=0-3", b"0123", "bytes 0-3/10"),
+        ("bytes=7-", b"789", "bytes 7-9/10"),
+        ("bytes=-2", b"89", "bytes 8-9/10"),
+        ("bytes=8-99", b"89", "bytes 8-9/10"),
+        ("bytes=-99", b"0123456789", None),
+        ("bytes=0-9", b"0123456789", None),
+        ("lines=1-2", b"0123456789", None),
     ],
 )
-def test_ranges(
-    emulator: Emulator, bucket: str, header: str, status: int, data: bytes, content_range: str | None
-) -> None:
+def test_ranges(emulator: Emulator, bucket: str, header: str, data: bytes, content_range: str | None) -> None:
     """Any form of byte range gives those bytes, with 206 and their place when they aren't all."""
     put(emulator, bucket, "digits", b"0123456789").raise_for_status()
     answer = media(emulator, bucket, "digits", Range=header)
-    assert (answer.status_code, answer.content, answer.headers.get("Content-Range")) == (status, data, content_range)
+    assert answer.status_code == (206 if content_range else 200)
+    assert (answer.content, answer.headers.get("Content-Range")) == (data, content_range)
 
 
 def test_a_range_beyond_the_end(emulator: Emulator, bucket: str) -> None:

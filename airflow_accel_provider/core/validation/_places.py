@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.core.accelerators import Cpu
 from airflow_accel_provider.core.problems import Problem, error, nearest, warning
 from airflow_accel_provider.core.validation._templated import is_templated, texts_in
 
@@ -54,16 +53,11 @@ def check_region(
 
 def check_offer(placement: Placement, catalog: Catalog, *, where: str) -> Iterator[Problem]:
     """Yield a warning when the catalogue does not have the accelerator there, saying where it has it."""
-    accelerator = placement.accelerator
-    if isinstance(accelerator, Cpu) or placement.region not in catalog.regions:
-        return
-    zones = catalog.zones_of(accelerator.type)
-    here = [zone for zone in zones if zone.rpartition("-")[0] == placement.region]
-    if not zones or placement.zone in here or (here and not placement.zone):
-        return
-    has_it = ", ".join(here) or ", ".join(_neighbours(placement.region, catalog.regions_of(accelerator.type)))
-    text = f"{accelerator.type} is not offered in {placement.location}, by the catalogue; it is in {has_it}."
-    yield warning("not-offered", text, where)
+    instead = catalog.offered_instead(placement)
+    if instead:
+        name = getattr(placement.accelerator, "type", "")
+        text = f"{name} is not offered in {placement.location}, by the catalogue; it is in {', '.join(instead)}."
+        yield warning("not-offered", text, where)
 
 
 def check_places(request: BeamRequest, placement: Placement, *, project: str | None) -> Iterator[Problem]:
@@ -72,12 +66,6 @@ def check_places(request: BeamRequest, placement: Placement, *, project: str | N
     yield from _check_subnetwork(request.subnetwork, placement)
     yield from _check_key(request.dataflow_kms_key, placement)
     yield from _check_buckets(request, placement, project)
-
-
-def _neighbours(region: str, regions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return up to three regions, those of the same continent if there are any."""
-    near = tuple(each for each in regions if each.partition("-")[0] == region.partition("-")[0])
-    return (near or regions)[:3]
 
 
 def _check_tokens(request: BeamRequest, placement: Placement) -> Iterator[Problem]:

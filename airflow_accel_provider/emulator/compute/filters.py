@@ -20,7 +20,7 @@ _TERM = re.compile(
     (?P<field>[A-Za-z][\w.-]*)
     (?:\s*(?P<operator>!=|=|:)\s*|\s+(?P<word>eq|ne)\s+)
     (?P<value>"[^"]*"|'[^']*'|[^\s()]+)
-    \s*\)?""",
+    (?:\s*\))?""",
     re.VERBOSE,
 )
 _JOINT = re.compile(r"\s+AND\s+|\s*(?=\()")

@@ -45,7 +45,9 @@ def main(directory: Path, packages: Path) -> int:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Past the buffered stream, whose lock would be held when this process ends.
+    while os.read(0, 1024):
+        continue
     os.killpg(0, signal.SIGKILL)
 
 

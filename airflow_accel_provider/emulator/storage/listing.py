@@ -91,7 +91,10 @@ def _is_between(name: str, wish: Wish) -> bool:
 def _glob(text: str) -> Callable[[str], bool]:
     if not text:
         return lambda _: True
-    pattern = re.compile(glob_to_regex(text), re.DOTALL)
+    try:
+        pattern = re.compile(glob_to_regex(text), re.DOTALL)
+    except re.error as error:
+        raise GoogleError(400, f"Invalid matchGlob {text!r}: {error}.", reason="invalid") from None
     return lambda name: pattern.fullmatch(name) is not None
 
 
@@ -126,6 +129,6 @@ def _write_token(last: str) -> str:
 
 def _read_token(token: str) -> str:
     try:
-        return base64.urlsafe_b64decode(token).decode()
+        return base64.b64decode(token, altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):
         raise GoogleError(400, f"Invalid Value: pageToken {token!r}", reason="invalid") from None
