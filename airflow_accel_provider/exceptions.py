@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_accel_provider.core.failures import FailureKind
 
@@ -23,8 +23,8 @@ class AcceleratorError(AirflowException):
         return f"{cls.__module__}.{cls.__qualname__}", self.args, {}
 
 
-class AcceleratorConfigurationError(AcceleratorError):
-    """Something a person must set right: parameters, connection, credentials; trying again doesn't help."""
+class AcceleratorConfigurationError(AcceleratorError, AirflowFailException):
+    """Something a person must set right: parameters, connection, credentials. Airflow does not retry it."""
 
 
 class AcceleratorLaunchError(AcceleratorError):

@@ -283,6 +283,12 @@ def may_move(attempt: Attempt, policy: Policy) -> bool:
     return attempt.failure.kind in policy.fallback_on
 
 
+def is_searching(record: Record, policy: Policy) -> bool:
+    """Tell whether the next decision is about where to go, so that a fresh plan is worth its calls."""
+    last = record.current
+    return record.open is None and (last is None or may_move(last, policy))
+
+
 def exhausted(record: Record) -> Failure:
     """Return the failure of a search that found no place: that of the last attempt, else of the first rejection."""
     tried = [attempt.failure for attempt in record.this_round if attempt.failure]

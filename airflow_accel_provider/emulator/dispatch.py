@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -96,8 +95,8 @@ class Dispatcher:
 
     def _with_faults(self, call: Call, method: Method) -> Outcome:
         fault = self.google.faults.take(method.id) or Action()
-        if fault.delay:
-            time.sleep(fault.delay)
+        if fault.delay and not self.google.pause(fault.delay):
+            return Outcome(reply=Reply(), method=method.id, cut=True)
         if fault.status is not None:
             return Outcome(reply=_fault_reply(fault, fault.status), method=method.id)
         if fault.reset == "before":
@@ -113,7 +112,7 @@ def _handle(call: Call, method: Method) -> Reply:
         reply = method.handler(call)
     except GoogleError as error:
         return error_reply(error)
-    except Exception:  # noqa: BLE001 (a client must never see a traceback; the log does)
+    except Exception:
         _LOG.exception("The handler of %s failed", method.id)
         return error_reply(GoogleError(500, "Internal error encountered."))
     return reply if isinstance(reply, Reply) else Reply(body=reply)

@@ -137,6 +137,7 @@ class EmulatorServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Withdraw the address and stop."""
+        self.google.end()
         (self.google.directory / ADDRESS_FILE).unlink(missing_ok=True)
         await super().shutdown(sockets)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ class Google:
         self.project = project
         self.time_scale = time_scale
         self.url = ""
+        self._ending = threading.Event()
         self.directory.mkdir(parents=True, exist_ok=True)
         # Keys, tokens and staged code lie here.
         self.directory.chmod(0o700)
@@ -60,6 +62,14 @@ class Google:
     def start(self) -> None:
         """Let time pass: jobs go on from here. Called once the address answers."""
         self.dataflow.start()
+
+    def end(self) -> None:
+        """Let no call wait any longer: the server is about to stop."""
+        self._ending.set()
+
+    def pause(self, seconds: float) -> bool:
+        """Let a call wait for real seconds; return whether it may go on, which it may not when the end came first."""
+        return not self._ending.wait(seconds)
 
     def stop(self) -> None:
         """Stop whatever runs and close the files."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from airflow.sdk import BaseHook, BaseOperator
 
 from airflow_accel_provider.core.console import urls
 from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind, Scope
-from airflow_accel_provider.core.fallback import Finish, GiveUp, Policy, cancelling, close, decide
+from airflow_accel_provider.core.fallback import Finish, GiveUp, Policy, cancelling, close, decide, is_searching
 from airflow_accel_provider.core.identity import job_labels
 from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record, begin, resume
 from airflow_accel_provider.core.report import attempt_line, plan_table, report
@@ -143,7 +144,8 @@ class AcceleratorJobOperator(BaseOperator):
         attempt = self._record.open if self._record else None
         if self._session and attempt:
             self.log.warning("kill=cancel job=%s", attempt.job_id or attempt.job_name)
-            self.cancel(self._session, attempt)
+            # Airflow calls this from a signal handler: the code it interrupted may hold a lock that the call needs.
+            threading.Thread(target=self.cancel, args=(self._session, attempt), name="kill").start()
 
     def _connect(self) -> GoogleSession:
         # Imported here: the google provider behind it takes seconds, which parsing a DAG must not cost.
@@ -176,7 +178,7 @@ class AcceleratorJobOperator(BaseOperator):
     def _advance(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
         """Act on decisions until the task waits, ends, or has nowhere to go."""
         while True:
-            if record.open is None:
+            if is_searching(record, self.policy):
                 record = self._replan(session, record)
             decision = decide(record, None, self.policy, _now())
             if isinstance(decision, Finish):
@@ -189,10 +191,9 @@ class AcceleratorJobOperator(BaseOperator):
 
     def _replan(self, session: GoogleSession, record: Record) -> Record:
         places = self.plan(session)
-        fresh = replace(record, plan=places)
-        if not fresh.this_round:
+        if places != record.plan:
             self.log.info("Plan for %s:\n%s", self.task_id, plan_table(places))
-        return fresh
+        return replace(record, plan=places)
 
     def _launch(self, context: Context, session: GoogleSession, record: Record) -> Record:
         """Write the intent, then find the attempt's job or submit it; a crash in between loses nothing."""
@@ -229,7 +230,10 @@ class AcceleratorJobOperator(BaseOperator):
         """Push the current job's id and pages, so that the UI has them while the job runs."""
         if not attempt.job_id:
             return
-        self.console_pages = dict(urls(project=project, region=attempt.placement.region, job_id=attempt.job_id))
+        pages = dict(urls(project=project, region=attempt.placement.region, job_id=attempt.job_id))
+        if pages == self.console_pages:
+            return
+        self.console_pages = pages
         ti = context["ti"]
         ti.xcom_push(key="dataflow_job_id", value=attempt.job_id)
         for link in LINKS:

@@ -83,6 +83,18 @@ class Client:
         body = {"requestedState": "JOB_STATE_CANCELLED"}
         return self.session.put(self.url(job["location"], job["id"]), json=body, timeout=30)
 
+    def clear(self) -> None:
+        """Cancel every job that is active, and wait until none is."""
+        url = f"{self.emulator.url}/v1b3/projects/{self.emulator.project}/jobs:aggregated"
+
+        def active() -> list[dict[str, Any]]:
+            answer: dict[str, Any] = self.session.get(url, params={"filter": "ACTIVE"}, timeout=30).json()
+            return answer.get("jobs", [])
+
+        for job in active():
+            self.cancel(job)
+        until(active, lambda jobs: not jobs)
+
     def wait(self, job: Mapping[str, Any], *states: str) -> dict[str, Any]:
         """Wait until a job is in one of the states (DONE, FAILED, …) and return it."""
         wanted = {f"JOB_STATE_{state}" for state in states}
@@ -121,7 +133,9 @@ def until(read: Callable[[], T], is_right: Callable[[T], bool]) -> T:
     return value
 
 
-def launch(emulator: Emulator, pipeline: str, *flags: str, region: str = "us-central1") -> subprocess.CompletedProcess[str]:
+def launch(
+    emulator: Emulator, pipeline: str, *flags: str, region: str = "us-central1"
+) -> subprocess.CompletedProcess[str]:
     """Run a pipeline's file as people do: Beam's DataflowRunner, unmodified, in a process of its own."""
     command = [
         sys.executable,
@@ -134,4 +148,6 @@ def launch(emulator: Emulator, pipeline: str, *flags: str, region: str = "us-cen
         *flags,
     ]
     surroundings = {**os.environ, **emulator.environment()}
-    return subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    return subprocess.run(
+        command, env=surroundings, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )

@@ -62,7 +62,7 @@ def test_the_project_shows_quotas_of_all_regions(emulator: Emulator, client: dic
 def test_instances_of_every_zone_are_listed(emulator: Emulator, client: dict[str, Any]) -> None:
     """An aggregated list has every zone, those without VMs too."""
     request = compute_v1.AggregatedListInstancesRequest(
-        project=emulator.project, filter="labels.goog-dataflow-job-id=none", return_partial_success=True
+        project=emulator.project, filter="labels.goog-dataflow-job-id=none"
     )
     scopes = dict(compute_v1.InstancesClient(**client).aggregated_list(request=request))
     assert set(scopes) == {f"zones/{zone}" for zones in ZONES.values() for zone in zones}

@@ -1,7 +1,5 @@
 """Who calls: key files, tokens, self-signed JWTs and impersonation, with the unmodified google-auth."""
 
-# ruff: noqa: TID253 (Google's clients are the measure here)
-
 from __future__ import annotations
 
 import json

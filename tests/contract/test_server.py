@@ -1,7 +1,5 @@
 """The server itself: routing, hostile requests, the admin API and faults."""
 
-# ruff: noqa: TID253 (Google's clients are the measure here)
-
 from __future__ import annotations
 
 import json

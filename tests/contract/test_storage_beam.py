@@ -1,7 +1,5 @@
 """Cloud Storage as Beam's file system sees it."""
 
-# ruff: noqa: TID253 (Beam is the measure here)
-
 from __future__ import annotations
 
 import uuid

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -210,6 +211,69 @@ def test_both_line_ends_divide_a_multipart_upload(emulator: Emulator, bucket: st
         assert answer.status_code == 200
         assert answer.json()["contentType"] == "image/png"
         assert media(emulator, bucket, "parted").content == data
+
+
+@pytest.mark.parametrize("content_type", ["text/plain\r\nX-Evil: 1", "töxt/plain", "\x00"])
+def test_types_that_could_be_no_header_are_refused(emulator: Emulator, bucket: str, content_type: str) -> None:
+    """A content type that couldn't be sent with a download is refused when it is set."""
+    assert put(emulator, bucket, "typed", b"x").status_code == 200
+    url = f"{emulator.url}/storage/v1/b/{bucket}/o/typed"
+    answer = requests.patch(url, json={"contentType": content_type}, timeout=30)
+    assert answer.status_code == 400
+    assert "contentType" in answer.json()["error"]["message"]
+    assert media(emulator, bucket, "typed").content == b"x"
+
+
+def test_refused_uploads_leave_nothing_behind(emulator: Emulator, bucket: str) -> None:
+    """Uploads, copies and compositions that are refused leave no bytes on the disk."""
+    put(emulator, bucket, "one", b"x").raise_for_status()
+    before = sorted((emulator.directory / "objects").iterdir())
+    objects = f"{emulator.url}/storage/v1/b/{bucket}/o"
+    parts = [{"name": "one", "generation": "first"}]
+    related = b'--b\r\n\r\n{"metadata": 3}\r\n--b\r\n\r\nx\r\n--b--\r\n'
+    refused = [
+        put(emulator, bucket, "two", b"x", ifGenerationMatch="new"),
+        put(emulator, bucket, "one", b"x", ifGenerationMatch="0"),
+        requests.post(f"{objects}/two/compose", json={"sourceObjects": parts}, timeout=30),
+        requests.post(f"{objects}/one/copyTo/b/acme-not-there/o/two", timeout=30),
+        requests.post(f"{objects}/one/copyTo/b/{bucket}/o/two?ifGenerationMatch=1", timeout=30),
+        requests.post(f"{objects}/one/rewriteTo/b/{bucket}/o/two", json={"contentType": "\n"}, timeout=30),
+        requests.post(
+            f"{emulator.url}/upload/storage/v1/b/{bucket}/o?uploadType=multipart&name=two",
+            data=related,
+            headers={"Content-Type": "multipart/related; boundary=b"},
+            timeout=30,
+        ),
+    ]
+    assert [answer.status_code for answer in refused] == [400, 412, 400, 404, 412, 400, 400]
+    assert sorted((emulator.directory / "objects").iterdir()) == before
+
+
+def test_of_many_writers_one_wins(emulator: Emulator, bucket: str) -> None:
+    """Of writers that all want to be the first, exactly one is."""
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda n: put(emulator, bucket, "lock", b"%d" % n, ifGenerationMatch="0"), range(12)))
+    winners = [number for number, answer in enumerate(answers) if answer.status_code == 200]
+    assert [answer.status_code for answer in answers].count(412) == 11
+    assert media(emulator, bucket, "lock").content == b"%d" % winners[0]
+
+
+@pytest.mark.parametrize("resumable", [False, True])
+def test_the_discovery_client_uploads_and_reads(emulator: Emulator, bucket: str, resumable: bool) -> None:
+    """google-api-python-client, with its own multipart form, stores and reads bytes."""
+    from google.oauth2 import service_account
+    from googleapiclient.discovery import build
+    from googleapiclient.http import MediaInMemoryUpload
+
+    credentials = service_account.Credentials.from_service_account_file(str(emulator.keys["pipeline"]))
+    options = {"api_endpoint": emulator.url}
+    scoped = credentials.with_scopes(["https://www.googleapis.com/auth/cloud-platform"])
+    client = build("storage", "v1", credentials=scoped, client_options=options, static_discovery=True)
+    data = b"\x00\r\n" * CHUNK
+    body = MediaInMemoryUpload(data, "image/png", chunksize=CHUNK, resumable=resumable)
+    stored = client.objects().insert(bucket=bucket, body={"name": "a/b"}, media_body=body).execute()
+    assert (stored["name"], stored["contentType"], stored["size"]) == ("a/b", "image/png", str(len(data)))
+    assert client.objects().get_media(bucket=bucket, object="a/b").execute() == data
 
 
 def test_a_bucket_of_another_project_is_refused(emulator: Emulator) -> None:

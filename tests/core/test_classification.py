@@ -1,4 +1,4 @@
-"""The table of the service's words: each row catches its own example, and user code is never mistaken for the service."""
+"""The table of the service's words: each row catches its own example, and user code is not the service."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from airflow_accel_provider.core.fallback import (
     cancelling,
     close,
     decide,
+    is_searching,
 )
 from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent, Snapshot, Worker
 from airflow_accel_provider.core.placement import Placement
@@ -374,3 +375,14 @@ def test_never_two_at_once(record: Record, state: JobState, workers: tuple[Worke
     assert len([attempt for attempt in decision.record.attempts if attempt.outcome.is_open]) <= 1
     if isinstance(decision, Launch):
         assert decision.record.plan[decision.record.attempts[-1].candidate].rejected is None
+
+
+def test_quotas_are_read_only_when_they_matter() -> None:
+    """A fresh plan is asked for before the first launch and before a move, not when the search is over."""
+    started = running()
+    stocked_out = close(started, Failure(kind=FailureKind.STOCKOUT, scope=Scope.NONE, explanation="x"), after(1))
+    raised = close(started, Failure(kind=FailureKind.USER_CODE, scope=Scope.JOB, explanation="x"), after(1))
+    done = decide(started, seen(JobState.DONE, workers=()), POLICY, after(2)).record
+
+    assert [is_searching(r, POLICY) for r in (planned(US), stocked_out)] == [True, True]
+    assert [is_searching(r, POLICY) for r in (started, raised, done)] == [False, False, False]

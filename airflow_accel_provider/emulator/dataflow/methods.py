@@ -28,7 +28,7 @@ DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
 
 def create_job(call: Call) -> dict[str, Any]:
     """Answer ``jobs.create``. An active job of the same name is answered in place of a new one."""
-    request = read_message(call.json(), "Job", at="job")
+    request = read_message(call.json(), "Job")
     job = call.google.dataflow.create(
         request, project=_project(call), location=_location(call), principal=call.principal or ""
     )
@@ -54,7 +54,7 @@ def list_all_jobs(call: Call) -> dict[str, Any]:
 
 def update_job(call: Call) -> dict[str, Any]:
     """Answer ``jobs.update``: a cancel, or new labels with an ``updateMask``."""
-    request = read_message(call.json(), "Job", at="job")
+    request = read_message(call.json(), "Job")
     job, mask = _job(call), call.first("updateMask")
     requested = request.get("requestedState")
     if mask and requested:

@@ -54,10 +54,14 @@ class Conditions:
 
 def whole_number(call: Call, name: str) -> int | None:
     """Return a query parameter that must be a whole number, or None when it is absent."""
-    text = call.first(name)
+    return to_whole_number(name, call.first(name))
+
+
+def to_whole_number(name: str, text: object) -> int | None:
+    """Return what a field or parameter called ``name`` says; None stays None, and what is no whole number is 400."""
     if text is None:
         return None
     try:
-        return int(text)
+        return int(str(text))
     except ValueError:
         raise GoogleError(400, f"Invalid value for {name}: {text!r} is not a whole number.", reason="invalid") from None

@@ -8,7 +8,7 @@ import os
 import shutil
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import google_crc32c
 
@@ -46,12 +46,12 @@ class Contents:
         path.write_bytes(data)
         return _measured(path)
 
-    def join(self, files: Iterable[str]) -> Content:
-        """Store the concatenation of contents."""
+    def join(self, sources: Iterable[BinaryIO]) -> Content:
+        """Store the concatenation of what open files hold, and close them."""
         path = self._new()
         with path.open("wb") as target:
-            for file in files:
-                with self.path(file).open("rb") as source:
+            for source in sources:
+                with source:
                     shutil.copyfileobj(source, target, PIECE)
         return _measured(path)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.emulator.storage.conditions import Conditions, whole_number
-from airflow_accel_provider.emulator.storage.contents import Content
+from airflow_accel_provider.emulator.storage.conditions import Conditions, to_whole_number, whole_number
 from airflow_accel_provider.emulator.storage.inserts import UNKNOWN_TYPE, settable
 from airflow_accel_provider.emulator.storage.names import check_object_name
 from airflow_accel_provider.emulator.wire import Call, GoogleError
@@ -43,14 +41,16 @@ def compose(call: Call) -> dict[str, Any]:
     wished = body.get("sourceObjects") or []
     if not 1 <= len(wished) <= MOST_SOURCES:
         raise GoogleError(400, f"The number of source components ({len(wished)}) must be 1 to {MOST_SOURCES}.")
+    name = check_object_name(call.path["object"])
+    fields = {"contentType": UNKNOWN_TYPE, **settable(body.get("destination") or {})}
+    conditions = Conditions.of(call)
     sources = [_source(call, bucket, item) for item in wished]
-    content = buckets.contents.join(source.content for source in sources)
     stored = buckets.put(
         bucket,
-        check_object_name(call.path["object"]),
-        content,
-        fields={"contentType": UNKNOWN_TYPE, **settable(body.get("destination") or {})},
-        conditions=Conditions.of(call),
+        name,
+        buckets.contents.join(buckets.open(source) for source in sources),
+        fields=fields,
+        conditions=conditions,
         components=sum(source.components or 1 for source in sources),
     )
     if body.get("deleteSourceObjects"):
@@ -60,11 +60,10 @@ def compose(call: Call) -> dict[str, Any]:
 
 
 def _source(call: Call, bucket: str, item: Mapping[str, Any]) -> StoredObject:
-    generation = item.get("generation")
-    name = check_object_name(item.get("name"))
-    found = call.google.buckets.get(bucket, name, generation=None if generation is None else int(generation))
+    generation = to_whole_number("generation", item.get("generation"))
+    found = call.google.buckets.get(bucket, check_object_name(item.get("name")), generation=generation)
     wished = (item.get("objectPreconditions") or {}).get("ifGenerationMatch")
-    Conditions(generation_match=None if wished is None else int(wished)).check(found)
+    Conditions(generation_match=to_whole_number("ifGenerationMatch", wished)).check(found)
     return found
 
 
@@ -74,13 +73,14 @@ def _copy(call: Call) -> StoredObject:
         call.path["sourceBucket"], call.path["sourceObject"], generation=whole_number(call, "sourceGeneration")
     )
     Conditions.of(call, "ifSource").check(source)
-    buckets.bucket(call.path["bucket"])
-    content = Content(file="", size=source.size, crc32c=source.crc32c, md5=source.md5 or "")
+    name = check_object_name(call.path["object"])
+    fields = settable(call.json()) or source.fields
+    conditions = Conditions.of(call)
     return buckets.put(
         call.path["bucket"],
-        check_object_name(call.path["object"]),
-        replace(content, file=buckets.contents.share(source.content)),
-        fields=settable(call.json()) or source.fields,
-        conditions=Conditions.of(call),
+        name,
+        buckets.share(source),
+        fields=fields,
+        conditions=conditions,
         components=source.components,
     )

@@ -8,8 +8,9 @@ from email.message import Message
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow_accel_provider.emulator.shapes import check_shape
 from airflow_accel_provider.emulator.storage.conditions import Conditions
-from airflow_accel_provider.emulator.storage.names import check_object_name
+from airflow_accel_provider.emulator.storage.names import check_header_fields, check_object_name
 from airflow_accel_provider.emulator.storage.resources import EDITABLE, StoredObject
 from airflow_accel_provider.emulator.storage.uploads import Chunk, Upload
 from airflow_accel_provider.emulator.wire import Call, GoogleError, Reply
@@ -35,13 +36,14 @@ def insert(call: Call) -> Reply | dict[str, Any]:
         metadata, content_type, data = {}, call.headers.get("content-type"), call.body
     else:
         raise GoogleError(400, f"uploadType {kind!r} is none of media, multipart, resumable.", reason="invalid")
-    call.google.buckets.bucket(call.path["bucket"])
+    check_shape(call.method, metadata)
+    buckets, bucket = call.google.buckets, call.path["bucket"]
+    buckets.bucket(bucket)
     metadata = {"contentType": content_type or UNKNOWN_TYPE, **metadata}
     name = check_object_name(call.first("name") or metadata.get("name"))
-    content = call.google.buckets.contents.save(data)
-    return _store(call.google.buckets, (call.path["bucket"], name), content, metadata, Conditions.of(call)).to_json(
-        call.base_url
-    )
+    conditions = Conditions.of(call)
+    stored = _store(buckets, (bucket, name), buckets.contents.save(data), metadata, conditions)
+    return stored.to_json(call.base_url)
 
 
 def resume(call: Call) -> Reply | dict[str, Any]:
@@ -69,6 +71,7 @@ def cancel(call: Call) -> Reply:
 def _begin(call: Call) -> Reply:
     bucket = call.google.buckets.bucket(call.path["bucket"]).name
     metadata = call.json()
+    check_shape(call.method, metadata)
     name = check_object_name(call.first("name") or metadata.get("name"))
     conditions = Conditions.of(call)
     # Known to fail already: say so before the bytes are sent. It is checked again when they are there.
@@ -94,18 +97,28 @@ def _complete(call: Call, upload: Upload) -> StoredObject:
 def _store(
     buckets: Buckets, target: tuple[str, str], content: Content, metadata: Mapping[str, Any], conditions: Conditions
 ) -> StoredObject:
+    try:
+        _check_digests(content, metadata)
+        fields = settable(metadata)
+    except GoogleError:
+        buckets.contents.remove(content.file)
+        raise
+    return buckets.put(*target, content, fields=fields, conditions=conditions)
+
+
+def _check_digests(content: Content, metadata: Mapping[str, Any]) -> None:
     for field, word, measured in (("md5Hash", "MD5 hash", content.md5), ("crc32c", "CRC32C", content.crc32c)):
         given = metadata.get(field)
         if given and given != measured:
-            buckets.contents.remove(content.file)
             message = f'Provided {word} "{given}" doesn\'t match calculated {word} "{measured}".'
             raise GoogleError(400, message, reason="invalid")
-    return buckets.put(*target, content, fields=settable(metadata), conditions=conditions)
 
 
 def settable(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a resource that a client may set."""
-    return {field: metadata[field] for field in EDITABLE if metadata.get(field) is not None}
+    fields = {field: metadata[field] for field in EDITABLE if metadata.get(field) is not None}
+    check_header_fields(fields)
+    return fields
 
 
 def split_related(content_type: str, body: bytes) -> tuple[dict[str, Any], str | None, bytes]:

@@ -48,7 +48,8 @@ def list_page(objects: Iterable[StoredObject], wish: Wish) -> Page:
     prefixes: list[str] = []
     last = ""
     for entry in _entries(objects, wish):
-        key = entry if isinstance(entry, str) else entry.name
+        # A folder's own object comes right behind the prefix of the same name.
+        key = entry if isinstance(entry, str) else f"{entry.name}\0"
         if after and key.encode() <= after.encode():
             continue
         if len(items) + len(prefixes) == wish.page_size:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.emulator.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 LONGEST_PART = 63
@@ -14,6 +18,9 @@ LONGEST_OBJECT_NAME = 1024
 """Bytes in UTF-8. Source: https://cloud.google.com/storage/docs/objects#naming (2026-11)."""
 
 
+HEADER_FIELDS = ("contentType", "contentEncoding")
+
+
 def check_bucket_name(name: object) -> str:
     """Return a bucket's name; raise 400 for one that Cloud Storage refuses."""
     text = name if isinstance(name, str) else ""
@@ -21,6 +28,14 @@ def check_bucket_name(name: object) -> str:
     if not BUCKET_NAME.fullmatch(text) or is_long or ".." in text or text.startswith("goog") or "google" in text:
         raise GoogleError(400, f"Invalid bucket name: '{text}'", reason="invalid")
     return text
+
+
+def check_header_fields(fields: Mapping[str, Any]) -> None:
+    """Raise 400 when a field of an object that downloads send as a header could not be one."""
+    for field in HEADER_FIELDS:
+        text = fields.get(field)
+        if text is not None and not (isinstance(text, str) and text.isascii() and text.isprintable()):
+            raise GoogleError(400, f"Invalid value for {field}: {text!r:.100}.", reason="invalid")
 
 
 def check_object_name(name: object) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_accel_provider.emulator.storage.buckets import page_size
 from airflow_accel_provider.emulator.storage.conditions import Conditions, whole_number
 from airflow_accel_provider.emulator.storage.listing import LARGEST_PAGE, Wish, list_page
+from airflow_accel_provider.emulator.storage.names import check_header_fields
 from airflow_accel_provider.emulator.storage.resources import EDITABLE, StoredObject
 from airflow_accel_provider.emulator.wire import Call, GoogleError, Reply
 
@@ -67,14 +68,14 @@ def download(call: Call) -> Reply:
 
 def patch(call: Call) -> dict[str, Any]:
     """Change the fields that are named; null removes a field, or a key of ``metadata``."""
-    found = _found(call, conditions=Conditions())
-    fields = found.fields
     changes = {name: value for name, value in call.json().items() if name in EDITABLE}
-    if isinstance(changes.get("metadata"), dict):
-        changes["metadata"] = _merged(fields.get("metadata", {}), changes["metadata"])
-    kept = _merged(fields, changes)
+    check_header_fields(changes)
     edited = call.google.buckets.edit(
-        found.bucket, found.name, kept, generation=found.generation, conditions=Conditions.of(call)
+        call.path["bucket"],
+        call.path["object"],
+        lambda fields: _patched(fields, changes),
+        generation=whole_number(call, "generation"),
+        conditions=Conditions.of(call),
     )
     return edited.to_json(call.base_url)
 
@@ -90,15 +91,22 @@ def delete(call: Call) -> Reply:
     return Reply(status=204)
 
 
+def _patched(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    patched = _merged(fields, changes)
+    if changes.get("metadata"):
+        patched["metadata"] = _merged(fields.get("metadata", {}), changes["metadata"])
+    return patched
+
+
 def _merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**old, **changes}.items() if value is not None}
 
 
-def _found(call: Call, conditions: Conditions | None = None) -> StoredObject:
+def _found(call: Call) -> StoredObject:
     found = call.google.buckets.get(
         call.path["bucket"], call.path["object"], generation=whole_number(call, "generation")
     )
-    (conditions or Conditions.of(call)).check(found, reading=True)
+    Conditions.of(call).check(found, reading=True)
     return found
 
 

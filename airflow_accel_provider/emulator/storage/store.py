@@ -16,7 +16,7 @@ from airflow_accel_provider.emulator.storage.uploads import Uploads
 from airflow_accel_provider.emulator.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from airflow_accel_provider.emulator.database import Database
@@ -108,6 +108,13 @@ class Buckets:
             current = self.get(found.bucket, found.name, generation=found.generation)
             return self.contents.path(current.content).open("rb")
 
+    def share(self, found: StoredObject) -> Content:
+        """Return an object's bytes as a content of its own."""
+        with self._database.transaction():
+            current = self.get(found.bucket, found.name, generation=found.generation)
+            file = self.contents.share(current.content)
+        return Content(file=file, size=found.size, crc32c=found.crc32c, md5=found.md5 or "")
+
     def read(self, bucket: str, name: str) -> bytes:
         """Return all bytes of an object; 404 when there is none."""
         with self.open(self.get(bucket, name)) as file:
@@ -152,12 +159,19 @@ class Buckets:
         return stored
 
     def edit(
-        self, bucket: str, name: str, fields: Mapping[str, Any], *, generation: int | None, conditions: Conditions
+        self,
+        bucket: str,
+        name: str,
+        change: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        *,
+        generation: int | None,
+        conditions: Conditions,
     ) -> StoredObject:
-        """Replace an object's settable fields; its bytes and generation stay, its metageneration rises."""
+        """Change an object's settable fields; its bytes and generation stay, its metageneration rises."""
         with self._database.transaction():
             found = self.get(bucket, name, generation=generation)
             conditions.check(found)
+            fields = change(found.fields)
             edited = replace(found, fields=fields, metageneration=found.metageneration + 1, updated=_now())
             self._write(edited)
         return edited

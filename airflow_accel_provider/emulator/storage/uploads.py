@@ -89,7 +89,8 @@ class Uploads:
     def get(self, upload_id: str) -> Upload:
         """Return an upload; 404 when it was never begun, or was cancelled."""
         row = self._database.one("SELECT * FROM uploads WHERE id = ?", (upload_id,))
-        if row is None:
+        # A crash while an upload is completed can leave it without its bytes; its client begins anew.
+        if row is None or (row["done"] is None and not self.path(upload_id).exists()):
             raise GoogleError(404, "Upload session not found.")
         return Upload(
             id=row["id"],

@@ -1,0 +1,42 @@
+"""A local Google in a process of its own, which this process's connections lead to."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo.emulator import Emulator
+from demo.processes import Processes
+from tests.integration.local_google import LocalGoogle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def started_google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalGoogle]:
+    """Start one emulator for all tests that ask for it."""
+    directory = tmp_path_factory.mktemp("local_google")
+    processes = Processes(directory)
+    emulator = Emulator(processes, directory / "emulator", world="plenty")
+    try:
+        emulator.start()
+        keys = json.loads((directory / "emulator" / "emulator.json").read_text())["keys"]
+        yield LocalGoogle(emulator=emulator, keys=keys, environment=emulator.environment())
+    finally:
+        processes.stop()
+
+
+@pytest.fixture
+def google(started_google: LocalGoogle, monkeypatch: pytest.MonkeyPatch) -> LocalGoogle:
+    """Return the emulator in the world of plenty, with Airflow's default connection leading to it.
+
+    The worker's own credentials are those of the other account, so that whoever uses them by mistake is found out.
+    """
+    for name, value in started_google.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", started_google.keys["pipeline"])
+    started_google.emulator.set_world("plenty")
+    return started_google

@@ -1,0 +1,78 @@
+"""What tests ask of the emulator: its ledger, its jobs as the API shows them, its buckets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseHook
+
+from airflow_accel_provider.hooks.session import GoogleSession
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from google.cloud.storage import Bucket
+
+    from demo.emulator import Emulator
+
+PROJECT = "acme-ml-prod"
+CREATE = "dataflow.projects.locations.jobs.create"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalGoogle:
+    """A running emulator, the key files of its two accounts, and the variables that lead to it."""
+
+    emulator: Emulator
+    keys: Mapping[str, str]
+    environment: Mapping[str, str]
+
+    def mark(self) -> int:
+        """Return the ledger's newest number, to ask later for what came since."""
+        last: int = self.emulator.ledger()["last"]
+        return last
+
+    def calls(self, method: str, *, since: int) -> list[dict[str, Any]]:
+        """Return the calls of a method."""
+        return [call for call in self.emulator.ledger(since=since)["calls"] if call["method"] == method]
+
+    def created(self, *, since: int) -> list[dict[str, Any]]:
+        """Return what the ledger says of the jobs that were created, oldest first."""
+        return self.events("dataflow.job.created", since=since)
+
+    def events(self, kind: str, *, since: int) -> list[dict[str, Any]]:
+        """Return the events of a kind, oldest first."""
+        return [event for event in self.emulator.ledger(since=since)["events"] if event["kind"] == kind]
+
+    def states(self, job_id: str) -> list[str]:
+        """Return the states a job went through."""
+        changes = self.events("dataflow.job.state", since=0)
+        return [each["state"].removeprefix("JOB_STATE_") for each in changes if each["job_id"] == job_id]
+
+    def job(self, job_id: str, region: str) -> dict[str, Any]:
+        """Return a job as the API shows it, with all there is to show."""
+        path = f"projects/{PROJECT}/locations/{region}/jobs/{job_id}"
+        return self.session().request("dataflow", "GET", path, params={"view": "JOB_VIEW_ALL"})
+
+    def session(self) -> GoogleSession:
+        """Return a session of the default connection."""
+        return GoogleSession.from_connection(BaseHook.get_connection("google_cloud_default"))
+
+    def bucket(self, name: str) -> Bucket:
+        """Return a bucket, made if there is none."""
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud import storage
+
+        options = {"api_endpoint": self.emulator.url}
+        client = storage.Client(project=PROJECT, credentials=AnonymousCredentials(), client_options=options)
+        return client.lookup_bucket(name) or client.create_bucket(name)
+
+    def connection(self, identity: str = "airflow", **extras: Any) -> str:
+        """Return a connection of an identity as the value of an ``AIRFLOW_CONN_…`` variable; ``None`` leaves out."""
+        usual = json.loads(self.environment["AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT"])["extra"]
+        with open(self.keys[identity]) as file:  # noqa: PTH123
+            said = {**usual, "keyfile_dict": file.read(), **extras}
+        extra = {name: value for name, value in said.items() if value is not None}
+        return json.dumps({"conn_type": "google_cloud_platform", "extra": extra})

@@ -1,0 +1,94 @@
+"""A task instance without scheduler and database: its state is kept, and its steps are run, as Airflow does it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk._shared.module_loading import import_string
+from airflow.sdk.exceptions import TaskDeferred
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow_accel_provider.operators._job import AcceleratorJobOperator
+
+
+@dataclass(kw_only=True)
+class TaskRun:
+    """One task instance over all its tries, deferrals and clears.
+
+    ``make`` gives the operator as parsing the DAG does: every step gets a new one, as on another worker.
+    """
+
+    make: Callable[[], AcceleratorJobOperator]
+    dag_id: str = "nightly"
+    run_id: str = "scheduled__2026-03-02T00:00:00+00:00"
+    map_index: int = -1
+    max_tries: int = 0
+    params: dict[str, Any] = field(default_factory=dict)
+    stored: dict[str, str] = field(default_factory=dict)
+    xcom: dict[str, Any] = field(default_factory=dict)
+    triggers: list[dict[str, Any]] = field(default_factory=list)
+
+    def execute(self) -> dict[str, Any]:
+        """Begin a try on a worker; raises ``TaskDeferred`` where the task would free it."""
+        return self.operator().execute(self.context)  # type: ignore[arg-type]
+
+    def run(self) -> dict[str, Any]:
+        """Run one try to its end, waiting in triggers for as long as it defers."""
+        step = self.execute
+        while True:
+            try:
+                return step()
+            except TaskDeferred as deferred:
+                step = self._resumed(deferred)
+
+    def operator(self) -> AcceleratorJobOperator:
+        """Return the operator with its templates rendered."""
+        operator = self.make()
+        operator.render_template_fields(self.context)  # type: ignore[arg-type]
+        return operator
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """Return what a task is told about itself."""
+        return {"ti": self, "task_state_store": self, "params": self.params, "ds": "2026-03-02"}
+
+    @property
+    def task_id(self) -> str:
+        """Return the task's id."""
+        return self.make().task_id
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return the record as it is stored."""
+        record: dict[str, Any] = json.loads(self.stored["accel_job"])
+        return record
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        """Keep an XCom value as ``ti`` does."""
+        self.xcom[key] = value
+
+    def get(self, key: str) -> Any:
+        """Return a value as ``task_state_store`` does."""
+        return json.loads(self.stored.get(key, "null"))
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value as ``task_state_store`` does."""
+        self.stored[key] = json.dumps(value)
+
+    def _resumed(self, deferred: TaskDeferred) -> Callable[[], dict[str, Any]]:
+        path, arguments = deferred.trigger.serialize()
+        row: dict[str, Any] = json.loads(json.dumps(arguments))
+        self.triggers.append(row)
+        event = asyncio.run(_first_event(import_string(path)(**row)))
+        return lambda: getattr(self.operator(), deferred.method_name)(self.context, event)
+
+
+async def _first_event(trigger: Any) -> Any:
+    async for event in trigger.run():
+        return json.loads(json.dumps(event.payload))
+    raise AssertionError("The trigger ended without an event.")
