@@ -42,7 +42,14 @@ def get_provider_info() -> dict[str, Any]:
                         "type": "string",
                         "example": "europe-west4,europe-west3",
                         "default": "",
-                    }
+                    },
+                    "poll_interval": {
+                        "description": "Seconds between two looks at a job, for operators that do not say their own.",
+                        "version_added": "0.1.0",
+                        "type": "float",
+                        "example": "30",
+                        "default": "10",
+                    },
                 },
             }
         },

@@ -57,7 +57,7 @@ def start(arguments: argparse.Namespace) -> int:
         if value is not None:
             command += [f"--{flag}", value]
     sys.stdout.flush()
-    return os.execv(sys.executable, command)
+    return os.execv(sys.executable, command)  # noqa: S606 (an argument list, no shell)
 
 
 def print_environment(arguments: argparse.Namespace) -> int:
@@ -68,10 +68,10 @@ def print_environment(arguments: argparse.Namespace) -> int:
         return _fail(f"No emulator runs with the state directory {state}. Start one: accel emulator --state {state}")
     variables = environment(address)
     if arguments.json:
-        print(json.dumps(variables))
+        print(json.dumps(variables))  # noqa: T201
         return 0
     for name, value in variables.items():
-        print(f"export {name}={shlex.quote(value)}")
+        print(f"export {name}={shlex.quote(value)}")  # noqa: T201
     return 0
 
 
@@ -92,12 +92,12 @@ def _address(state: Path) -> dict[str, Any] | None:
     """Return what a running emulator left in its state directory, or None when none answers there."""
     try:
         address: dict[str, Any] = json.loads((state / "emulator.json").read_text())
-        with urllib.request.urlopen(f"{address['url']}/_emulator/health", timeout=ANSWER_SECONDS) as answer:
+        with urllib.request.urlopen(f"{address['url']}/_emulator/health", timeout=ANSWER_SECONDS) as answer:  # noqa: S310
             return address if json.load(answer)["pid"] == address["pid"] else None
     except (OSError, ValueError, KeyError):
         return None
 
 
 def _fail(message: str) -> int:
-    print(message, file=sys.stderr)
+    print(message, file=sys.stderr)  # noqa: T201
     return 1

@@ -26,15 +26,15 @@ class Policy:
     """What the user decided beforehand.
 
     ``start_timeout`` bounds the wait for a first worker, ``cancel_timeout`` the wait for a cancelled job's end.
-    ``grace`` is how long workers may run without the device before it counts as missing, ``lost_after`` how long the
-    service may deny knowing a job.
+    ``grace`` is how long workers may run without the device before it counts as missing (a VM has its accelerators from
+    its creation, so a second look is enough), ``lost_after`` how long the service may deny knowing a job.
     """
 
     fallback_on: tuple[FailureKind, ...] = DEFAULT_FALLBACK_ON
     on_unproven: Literal["warn", "fail"] = "warn"
     start_timeout: timedelta = timedelta(minutes=30)
     cancel_timeout: timedelta = timedelta(minutes=5)
-    grace: timedelta = timedelta(seconds=60)
+    grace: timedelta = timedelta(seconds=3)
     lost_after: timedelta = timedelta(minutes=2)
 
     def to_json(self) -> dict[str, Any]:
@@ -188,14 +188,15 @@ def _ended(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy,
 
 
 def _done(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> Decision:
-    """Judge a job that did its work: a success, unless the user wants proof and nobody saw the device."""
+    """Judge a job that did its work: a success, unless its workers were bare, or unseen and the user wants proof."""
     proof = attempt.proof
     if proof is None:
         proof = unseen(now, readable=snapshot.workers is not None)
     done = replace(attempt, proof=proof)
-    if proof.status is ProofStatus.SEEN or policy.on_unproven == "warn":
+    if proof.status is ProofStatus.SEEN or (proof.status is not ProofStatus.ABSENT and policy.on_unproven == "warn"):
         return Finish(_close(record, done, Outcome.DONE, None, now))
-    failure = _missing(done, f"the job is done, but the accelerator was {proof.status.replace('_', ' ')}")
+    unseen_how = _bare(done) if proof.status is ProofStatus.ABSENT else f"it is {proof.status.replace('_', ' ')}"
+    failure = _missing(done, f"the job is done, but nobody saw the accelerator: {unseen_how}")
     return GiveUp(_close(record, done, Outcome.DONE, failure, now), failure)
 
 

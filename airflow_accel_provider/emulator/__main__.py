@@ -28,7 +28,7 @@ def main() -> int:
         with _claimed(settings.state):
             _serve(settings)
     except OSError as error:
-        print(f"The emulator cannot start: {error}.", file=sys.stderr)
+        print(f"The emulator cannot start: {error}.", file=sys.stderr)  # noqa: T201
         return 2
     return 0
 
@@ -40,7 +40,7 @@ def _serve(settings: Settings) -> None:
 
 def _announce(url: str, settings: Settings) -> None:
     where = f"{url} (world {settings.world}, state {settings.state})"
-    print(f"Google on {where}. It executes the code that is submitted to it.", flush=True)
+    print(f"Google on {where}. It executes the code that is submitted to it.", flush=True)  # noqa: T201
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def _claimed(state: Path) -> Iterator[None]:
         yield
 
 
-def _leave(signum: int, frame: FrameType | None) -> NoReturn:
+def _leave(signum: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
     sys.exit(0)
 
 

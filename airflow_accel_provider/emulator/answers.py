@@ -32,7 +32,7 @@ class CuttableProtocol(H11Protocol):
 class _Cut(Response):
     """No answer at all: the connection is reset."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         transport = scope["state"]["transport"]
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         transport.abort()
@@ -44,7 +44,7 @@ class _Cut(Response):
 class _Halved(Response):
     """The first half of an answer that announces its whole length, then the end of the connection."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         half = bytes(self.body[: len(self.body) // 2])
         await send({"type": "http.response.body", "body": half, "more_body": True})

@@ -26,17 +26,24 @@ def is_batch(incoming: Incoming) -> bool:
     return incoming.verb == "POST" and (incoming.path == "/batch" or incoming.path.startswith("/batch/"))
 
 
-def answer_batch(batch: Incoming, answer: Callable[[Incoming], Outcome]) -> Reply:
-    """Answer every call of a batch in order; one that fails doesn't stop the others."""
+def answer_batch(batch: Incoming, answer: Callable[[Incoming], Outcome]) -> Outcome:
+    """Answer every call of a batch in order; one that fails doesn't stop the others.
+
+    They share one connection: when one of the answers is to be cut or halved, the whole is.
+    """
     try:
         parts = _parts(batch)
         calls = [_call(part, batch) for part in parts]
     except GoogleError as error:
-        return error_reply(error)
-    answers = [_answer_part(part, answer(call)) for part, call in zip(parts, calls, strict=True)]
-    body = b"".join(b"--" + BOUNDARY.encode() + b"\r\n" + text + b"\r\n" for text in answers)
-    return Reply(
-        body=body + b"--" + BOUNDARY.encode() + b"--\r\n", content_type=f'multipart/mixed; boundary="{BOUNDARY}"'
+        return Outcome(reply=error_reply(error))
+    outcomes = [answer(call) for call in calls]
+    texts = [_answer_part(part, outcome) for part, outcome in zip(parts, outcomes, strict=True)]
+    delimiter = b"--" + BOUNDARY.encode()
+    body = b"".join(delimiter + b"\r\n" + text + b"\r\n" for text in texts) + delimiter + b"--\r\n"
+    return Outcome(
+        reply=Reply(body=body, content_type=f'multipart/mixed; boundary="{BOUNDARY}"'),
+        cut=any(outcome.cut for outcome in outcomes),
+        halved=any(outcome.halved for outcome in outcomes),
     )
 
 

@@ -112,7 +112,7 @@ def _handle(call: Call, method: Method) -> Reply:
         reply = method.handler(call)
     except GoogleError as error:
         return error_reply(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 (a client must never see a traceback; the log does)
         _LOG.exception("The handler of %s failed", method.id)
         return error_reply(GoogleError(500, "Internal error encountered."))
     return reply if isinstance(reply, Reply) else Reply(body=reply)

@@ -47,7 +47,7 @@ def create_app(google: Google) -> Starlette:
         if incoming.path.startswith(PREFIX):
             return Outcome(reply=admin.answer(incoming))
         if is_batch(incoming):
-            return Outcome(reply=answer_batch(incoming, dispatcher.answer))
+            return answer_batch(incoming, dispatcher.answer)
         return dispatcher.answer(incoming)
 
     async def endpoint(request: Request) -> Response:
@@ -114,11 +114,17 @@ class EmulatorServer(uvicorn.Server):
         app = create_app(google)
         super().__init__(
             uvicorn.Config(
-                app, http=CuttableProtocol, ws="none", log_level="warning", access_log=False,
-                timeout_graceful_shutdown=GRACE_SECONDS, server_header=False,
+                app,
+                http=CuttableProtocol,
+                ws="none",
+                lifespan="off",
+                log_level="warning",
+                access_log=False,
                 proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=GRACE_SECONDS,
             )
-        )  # fmt: skip
+        )
 
     def serve_until_stopped(self) -> None:
         """Answer until a signal (in the main thread) or ``should_exit`` ends it, then stop ``google``."""

@@ -51,7 +51,8 @@ class Google:
         self.faults = Faults(self.database)
         self.identities = Identities(self.database, self.directory / "keys", project=project)
         self.buckets = Buckets(self.database, self.directory / "objects")
-        self.world_name, self.world = world, load_world(world)
+        self.world_name = world
+        self.world: World = load_world(world)
         self.dataflow = Dataflow(self)
 
     def open(self, url: str) -> None:
@@ -93,6 +94,3 @@ class Google:
     def scaled(self, seconds: float) -> float:
         """Return how many real seconds stand for so many of Google's."""
         return seconds / self.time_scale
-
-
-__all__ = ["DEFAULT_PROJECT", "DEFAULT_TIME_SCALE", "DEFAULT_WORLD", "Google", "World"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks.credentials import launcher_credentials
 from airflow_accel_provider.hooks.launcher import Launcher, build_argv
 
@@ -68,6 +71,23 @@ def submit(
         )
         with Launcher(argv, env=env, grace_seconds=_GRACE_SECONDS) as launcher:
             return _until_seen(launcher, find=find, say=say, stopped=stopped)
+
+
+def why_unreadable(session: GoogleSession, py_file: str) -> str | None:
+    """Return why a pipeline file cannot be read by this process as this session, or ``None`` when it can."""
+    if not py_file.startswith("gs://"):
+        return None if Path(py_file).is_file() else f"There is no file {py_file} on this worker ({platform.node()})."
+    bucket, _, name = py_file.removeprefix("gs://").partition("/")
+    if not bucket or not name:
+        return f"{py_file} is not the address of a file, such as gs://bucket/file.py."
+    path = f"b/{quote(bucket, safe='')}/o/{quote(name, safe='')}"
+    try:
+        session.request("storage", "GET", path, params={"fields": "name"})
+    except GoogleApiError as error:
+        if error.is_transient:
+            raise
+        return f"There is no {py_file}." if error.status == 404 else f"{py_file} cannot be read: {error}"
+    return None
 
 
 def _until_seen(

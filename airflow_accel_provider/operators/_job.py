@@ -11,18 +11,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.sdk import BaseHook, BaseOperator
+from airflow.sdk import BaseOperator
 
 from airflow_accel_provider.core.console import urls
 from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind, Scope
 from airflow_accel_provider.core.fallback import Finish, GiveUp, Policy, cancelling, close, decide, is_searching
 from airflow_accel_provider.core.identity import job_labels
+from airflow_accel_provider.core.problems import Problem, error
 from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record, begin, resume
 from airflow_accel_provider.core.report import attempt_line, plan_table, report
 from airflow_accel_provider.core.result import result
-from airflow_accel_provider.exceptions import AcceleratorCancelledError, job_error
+from airflow_accel_provider.core.validation import check_life
+from airflow_accel_provider.exceptions import AcceleratorCancelledError, AcceleratorConfigurationError, job_error
 from airflow_accel_provider.links import LINKS
+from airflow_accel_provider.operators._connections import hide, named_connection
 from airflow_accel_provider.operators._settings import default_deferrable
+from airflow_accel_provider.operators._settings import poll_interval as default_poll_interval
+from airflow_accel_provider.operators._verdict import refuse, warn
 from airflow_accel_provider.triggers._follow import Followed, OwnLook, Stopped, follow
 from airflow_accel_provider.triggers.job import AcceleratorJobTrigger, read_event
 
@@ -51,7 +56,7 @@ class AcceleratorJobOperator(BaseOperator):
     :param quota_project_id: project that API calls are charged to
     :param job_name: readable beginning of the jobs' names; a hash is always added
     :param deferrable: wait in the triggerer instead of on a worker
-    :param poll_interval: seconds between two looks at the job
+    :param poll_interval: seconds between two looks at the job; ``[accel] poll_interval`` (10) when left out
     :param start_timeout: how long a first worker may take, in seconds or as a timedelta
     :param cancel_timeout: how long a cancelled job may take to end, in seconds or as a timedelta
     :param on_unproven: what to do with a job that finished before its accelerator was seen: ``warn`` or ``fail``
@@ -72,7 +77,7 @@ class AcceleratorJobOperator(BaseOperator):
         quota_project_id: str | None = None,
         job_name: str | None = None,
         deferrable: bool | None = None,
-        poll_interval: float = 10,
+        poll_interval: float | None = None,
         start_timeout: float | timedelta = 1800,
         cancel_timeout: float | timedelta = 300,
         on_unproven: OnUnproven = "warn",
@@ -89,7 +94,7 @@ class AcceleratorJobOperator(BaseOperator):
         self.quota_project_id = quota_project_id
         self.job_name = job_name
         self.deferrable = default_deferrable() if deferrable is None else deferrable
-        self.poll_interval = poll_interval
+        self.poll_interval = default_poll_interval() if poll_interval is None else poll_interval
         self.start_timeout = start_timeout
         self.cancel_timeout = cancel_timeout
         self.on_unproven = on_unproven
@@ -101,8 +106,12 @@ class AcceleratorJobOperator(BaseOperator):
     # What a kind of job must say.
 
     @abstractmethod
-    def check(self, project: str | None, *, started: bool) -> None:
-        """Raise :class:`AcceleratorConfigurationError` naming everything wrong; warn of the rest."""
+    def problems(self, project: str | None) -> Sequence[Problem]:
+        """Return all that is wrong, or worth a warning, as far as it is known; ``project`` is ``None`` until it is."""
+
+    @abstractmethod
+    def missing(self, session: GoogleSession) -> Sequence[Problem]:
+        """Return what a new submission needs and cannot reach from here, such as the pipeline's file."""
 
     @abstractmethod
     def plan(self, session: GoogleSession) -> tuple[PlannedPlace, ...]:
@@ -120,16 +129,22 @@ class AcceleratorJobOperator(BaseOperator):
     def cancel(self, session: GoogleSession, attempt: Attempt) -> None:
         """Ask the service to cancel the attempt's job."""
 
+    @abstractmethod
+    def secrets(self) -> Sequence[Mapping[str, Any]]:
+        """Return the options, by name, of which those with the name of a secret must not be shown in any log."""
+
     # The life of a task.
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, adopt or submit, wait, and return the winner with every attempt."""
-        session = self._connect()
-        self.check(session.project, started=True)
+        session = self._usable_session()
         record, stale = self._open_record(context, session.project)
-        self._save(context, record)
+        self._check_again(session, submits=record.open is None)
+        self._record = record
+        # Written only when it has ended, so that a crash in between does not forget it.
         for attempt in stale:
             self._end_stale(session, record, attempt)
+        self._save(context, record)
         return self._advance(context, session, record)
 
     def resume(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
@@ -147,12 +162,37 @@ class AcceleratorJobOperator(BaseOperator):
             # Airflow calls this from a signal handler: the code it interrupted may hold a lock that the call needs.
             threading.Thread(target=self.cancel, args=(self._session, attempt), name="kill").start()
 
+    def check(self) -> None:
+        """Raise one error that names all that is known to be wrong when a DAG is parsed; warn of the rest."""
+        project = self.project_id if isinstance(self.project_id, str) else None
+        warn(self.task_id, refuse(self.task_id, self._all_problems(project)))
+
+    def _usable_session(self) -> GoogleSession:
+        """Return the session; where there can be none, the error names also all else that is wrong."""
+        try:
+            return self._connect()
+        except AcceleratorConfigurationError as unusable:
+            told = error("connection", str(unusable), "gcp_conn_id")
+            refuse(self.task_id, (*self._all_problems(None), told))
+            raise
+
+    def _check_again(self, session: GoogleSession, *, submits: bool) -> None:
+        """Raise one error that names all that is wrong now that everything is known; log the rest."""
+        # What runs already needs none of what a new submission does.
+        missing = self.missing(session) if submits else ()
+        for problem in refuse(self.task_id, (*self._all_problems(session.project), *missing)):
+            self.log.warning("%s", problem)
+
+    def _all_problems(self, project: str | None) -> tuple[Problem, ...]:
+        return (*check_life(vars(self)), *self.problems(project))
+
     def _connect(self) -> GoogleSession:
         # Imported here: the google provider behind it takes seconds, which parsing a DAG must not cost.
         from airflow_accel_provider.hooks.session import GoogleSession
 
+        hide(self.secrets())
         self._session = GoogleSession.from_connection(
-            BaseHook.get_connection(self.gcp_conn_id),
+            named_connection(self.gcp_conn_id),
             impersonation_chain=self.impersonation_chain,
             project_id=self.project_id,
             quota_project_id=self.quota_project_id,
@@ -300,7 +340,7 @@ class AcceleratorJobOperator(BaseOperator):
         reason = Failure(kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation="the task was cleared")
         ending = replace(record, attempts=(cancelling(found, reason, _now()),))
         followed = self._follow(session, ending)
-        if followed.failure:
+        if followed.record.open and followed.failure:
             raise job_error(followed.failure.kind, followed.failure.explanation)
 
     def _follow(self, session: GoogleSession, record: Record) -> Followed:

@@ -22,6 +22,11 @@ def default_deferrable() -> bool:
     return conf.getboolean(_SECTION, _OPTION) if in_environment or in_file else True
 
 
+def poll_interval() -> float:
+    """Return the seconds between two looks at a job, ``[accel] poll_interval``."""
+    return float(conf.getfloat("accel", "poll_interval", fallback=10.0))
+
+
 def allowed_regions() -> frozenset[str]:
     """Return the regions of ``[accel] allowed_regions``; empty means all."""
     said = conf.get("accel", "allowed_regions", fallback="") or ""

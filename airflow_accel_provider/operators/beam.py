@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -16,11 +15,12 @@ from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
 from airflow_accel_provider.core.identity import owns
 from airflow_accel_provider.core.options import beam_flags
 from airflow_accel_provider.core.planning import plan, regions_to_read
-from airflow_accel_provider.core.problems import Problem
+from airflow_accel_provider.core.problems import Problem, error
 from airflow_accel_provider.core.record import Attempt, Outcome, PlannedPlace
 from airflow_accel_provider.core.request import BeamRequest, Candidate, SdkProcesses
-from airflow_accel_provider.core.validation import check_beam, read_candidates, resolve
-from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorWarning
+from airflow_accel_provider.core.validation import check_beam, is_templated, read_candidates, resolve
+from airflow_accel_provider.exceptions import AcceleratorConfigurationError
+from airflow_accel_provider.operators._connections import hidden
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
 from airflow_accel_provider.operators._settings import allowed_regions
 
@@ -145,26 +145,37 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
         self.sdk_processes = sdk_processes
         self.number_of_worker_harness_threads = number_of_worker_harness_threads
         self.beam_version = beam_version
-        self.check(project_id_of(self), started=False)
+        self.check()
 
-    def check(self, project: str | None, *, started: bool) -> None:
-        """Raise one error that names everything wrong; warn of the rest, at parse and in the task's log."""
-        candidates, problems = read_candidates(self.placement, self.fallback, region=self.region)
-        problems += check_beam(
-            self._request(),
-            candidates,
-            catalog=load_catalog(),
-            project=project,
-            project_required=started,
-            region=self.region,
-            allowed_regions=allowed_regions(),
+    def problems(self, project: str | None) -> Sequence[Problem]:
+        """Return what is wrong with the pipeline, its options, and every place it might run in."""
+        # One of another type is told of with the other types.
+        region = self.region if isinstance(self.region, str) or is_templated(self.region) else None
+        candidates, problems = read_candidates(self.placement, self.fallback, region=region)
+        return (
+            *problems,
+            *check_beam(
+                self._request(),
+                candidates,
+                catalog=load_catalog(),
+                project=project,
+                region=region,
+                allowed_regions=allowed_regions(),
+            ),
         )
-        refuse(self.task_id, problems)
-        for problem in problems:
-            if started:
-                self.log.warning("%s", problem)
-            else:
-                warnings.warn(f"{self.task_id}: {problem}", AcceleratorWarning, stacklevel=3)
+
+    def missing(self, session: GoogleSession) -> Sequence[Problem]:
+        """Return a problem when the pipeline's file cannot be read from here."""
+        from airflow_accel_provider.hooks.submission import why_unreadable
+
+        reason = why_unreadable(session, self.py_file) if isinstance(self.py_file, str) else None
+        return (error("py-file-missing", reason, "py_file"),) if reason else ()
+
+    def secrets(self) -> Sequence[Mapping[str, Any]]:
+        """Return the options of the operator and of every candidate."""
+        candidates = [each for each in self.fallback if isinstance(each, Mapping)]
+        said = [each.get("pipeline_options") for each in candidates]
+        return [self.default_pipeline_options, self.pipeline_options, *(each for each in said if each)]
 
     def plan(self, session: GoogleSession) -> tuple[PlannedPlace, ...]:
         """Return the plan over live quotas of all regions, read at once."""
@@ -211,7 +222,7 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
             return Failure(
                 kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation="the task was killed while launching"
             )
-        return classify_launch(submission.exit_code, submission.last_lines)
+        return classify_launch(submission.exit_code, [hidden(line) for line in submission.last_lines])
 
     def cancel(self, session: GoogleSession, attempt: Attempt) -> None:
         """Ask for the job's cancellation, looking it up by name when its id is not known yet."""
@@ -241,20 +252,6 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
 
     def _request(self) -> BeamRequest:
         return BeamRequest(**{spec.name: getattr(self, spec.name) for spec in fields(BeamRequest)})
-
-
-def project_id_of(operator: AcceleratorJobOperator) -> str | None:
-    """Return the project as far as it is known when a DAG is parsed."""
-    return operator.project_id if isinstance(operator.project_id, str) else None
-
-
-def refuse(task_id: str, problems: Sequence[Problem]) -> None:
-    """Raise :class:`AcceleratorConfigurationError` when there are errors among the problems, naming all of them."""
-    errors = [problem for problem in problems if problem.is_error]
-    if errors:
-        lines = "\n".join(f"- {problem}" for problem in errors)
-        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-        raise AcceleratorConfigurationError(f"{task_id} cannot run, {count}:\n{lines}")
 
 
 def _with_job(attempt: Attempt, job: Job) -> Attempt:

@@ -12,7 +12,7 @@ from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
 from airflow_accel_provider.core.fallback import Cancel, Decision, GiveUp, Launch, Policy, decide
 from airflow_accel_provider.core.jobs import Snapshot
 from airflow_accel_provider.core.record import Attempt, Outcome, Record
-from airflow_accel_provider.exceptions import GoogleApiError
+from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorError, GoogleApiError
 from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.polling import look
 from airflow_accel_provider.hooks.session import GoogleSession
@@ -67,16 +67,19 @@ async def follow(
             answered_at = now()
             decision = decide(record, snapshot, policy, now())
             _tell(log, record, decision)
+            # Kept before a cancel is asked for: its time runs also while the service does not take the request.
+            record = _without_intent(decision.record) if isinstance(decision, Launch) else decision.record
             if isinstance(decision, Cancel):
                 await source.cancel(attempt)
+        except AcceleratorConfigurationError as error:
+            return Followed(record, unanswered(attempt, FailureKind.CONFIGURATION, error))
         except GoogleApiError as error:
             if not error.is_transient or now() - answered_at > PATIENCE:
-                return Followed(record, unanswered(attempt, error))
+                return Followed(record, unanswered(attempt, _kind(error), error))
             log.warning("poll=failed job=%s error=%s", attempt.job_id, error)
             continue
         if isinstance(decision, GiveUp):
-            return Followed(decision.record, decision.failure)
-        record = _without_intent(decision.record) if isinstance(decision, Launch) else decision.record
+            return Followed(record, decision.failure)
     return Followed(record)
 
 
@@ -85,11 +88,14 @@ def _without_intent(record: Record) -> Record:
     return replace(record, attempts=attempts)
 
 
-def unanswered(attempt: Attempt, error: GoogleApiError) -> Failure:
-    """Return the failure of a service that refuses, or does not answer, questions about a job."""
-    refused = error.status in {401, 403}
+def _kind(error: GoogleApiError) -> FailureKind:
+    return FailureKind.PERMISSION if error.status in {401, 403} else FailureKind.SERVICE
+
+
+def unanswered(attempt: Attempt, kind: FailureKind, error: AcceleratorError) -> Failure:
+    """Return the failure of a service that can't be asked, refuses, or does not answer, questions about a job."""
     return Failure(
-        kind=FailureKind.PERMISSION if refused else FailureKind.SERVICE,
+        kind=kind,
         scope=Scope.JOB,
         explanation=f"nobody could be asked about job {attempt.job_id}, which may go on; nothing was cancelled",
         evidence=str(error),
@@ -143,7 +149,7 @@ class OwnLook:
 
     async def cancel(self, attempt: Attempt) -> None:
         """Ask for the job's cancellation."""
-        await cancel(self._session, attempt)
+        await asyncio.to_thread(cancel, self._session, attempt)
 
     async def _pause(self) -> None:
         """Sleep for an interval, in short steps so that a kill is noticed within a second."""
@@ -153,7 +159,7 @@ class OwnLook:
             left -= 1
 
 
-async def cancel(session: GoogleSession, attempt: Attempt) -> None:
+def cancel(session: GoogleSession, attempt: Attempt) -> None:
     """Ask the service to cancel the attempt's job; its end is for the caller to see."""
     if attempt.job_id:
-        await asyncio.to_thread(DataflowHook(session).cancel, attempt.job_id, attempt.placement.region)
+        DataflowHook(session).cancel(attempt.job_id, attempt.placement.region)

@@ -6,46 +6,25 @@ A thousand deferred tasks that wait for jobs of one project and region cost the 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from airflow_accel_provider.core.jobs import Snapshot
 from airflow_accel_provider.core.record import Attempt
 from airflow_accel_provider.hooks.polling import look
-from airflow_accel_provider.hooks.session import GoogleSession
 from airflow_accel_provider.triggers._follow import cancel
+from airflow_accel_provider.triggers._sessions import Sessions, Who
+
+_AT_ONCE = 1000000
+"""How many followers hear of a look before others get the event loop; each decides for a fraction of a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Who:
-    """The identity a session is made for; equal ones share a session and its polls."""
-
-    gcp_conn_id: str
-    impersonation_chain: tuple[str, ...] = ()
-    project_id: str | None = None
-    quota_project_id: str | None = None
-
-    async def session(self) -> GoogleSession:
-        """Read the connection and return a session for it.
-
-        The connection is read with Airflow's asynchronous getter, as a trigger must; the rest (credential files,
-        imports that take seconds) happens in a thread.
-        """
-        from airflow.sdk import BaseHook
-
-        connection = await BaseHook.aget_connection(self.gcp_conn_id)
-        return await asyncio.to_thread(
-            GoogleSession.from_connection,
-            connection,
-            impersonation_chain=list(self.impersonation_chain) or None,
-            project_id=self.project_id,
-            quota_project_id=self.quota_project_id,
-        )
-
-
-@dataclass(slots=True, kw_only=True)
 class _Waiter:
     """One follower that waits for the next look at its job."""
 
+    job_id: str
     to_prove: bool
     poll_interval: float
     future: asyncio.Future[Snapshot]
@@ -53,50 +32,83 @@ class _Waiter:
 
 @dataclass(slots=True, kw_only=True)
 class _Poll:
-    """The loop of one identity and region: it ticks while anybody waits, and ends when nobody does."""
+    """The loop of one identity and region: it ticks while anybody waits, and ends after an interval without anybody."""
 
-    session: GoogleSession
+    who: Who
     region: str
-    waiting: dict[str, _Waiter] = field(default_factory=dict)
+    sessions: Sessions
+    waiting: list[_Waiter] = field(default_factory=list)
     task: asyncio.Task[None] | None = None
-    ticked_at: float = float("-inf")
 
-    def wait_for(self, job_id: str, waiter: _Waiter) -> None:
-        """Take a waiter into the next tick, starting the loop when it rests."""
-        self.waiting[job_id] = waiter
-        if self.task is None or self.task.done():
-            self.task = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Look, tell, rest for the shortest interval that is asked for, and begin again."""
+        loop = asyncio.get_running_loop()
         while self.waiting:
-            loop = asyncio.get_running_loop()
-            pace = min(waiter.poll_interval for waiter in self.waiting.values())
-            await asyncio.sleep(max(self.ticked_at + pace - loop.time(), 0))
-            self.ticked_at = loop.time()
-            await self._tick()
             # A follower comes back for its next look as soon as it has decided on this one.
-            await asyncio.sleep(0)
+            waiting, self.waiting = self.waiting, []
+            next_tick = loop.time() + min(waiter.poll_interval for waiter in waiting)
+            await self._tick([waiter for waiter in waiting if not waiter.future.done()])
+            await asyncio.sleep(max(next_tick - loop.time(), 0))
 
-    async def _tick(self) -> None:
-        waiting, self.waiting = self.waiting, {}
-        waiting = {job_id: waiter for job_id, waiter in waiting.items() if not waiter.future.done()}
+    async def _tick(self, waiting: Sequence[_Waiter]) -> None:
         if not waiting:
             return
-        wanted = {job_id: waiter.to_prove for job_id, waiter in waiting.items()}
+        wanted: dict[str, bool] = {}
+        for waiter in waiting:
+            wanted[waiter.job_id] = waiter.to_prove or wanted.get(waiter.job_id, False)
+        seen: dict[str, Snapshot] | Exception
         try:
-            looked = await asyncio.to_thread(look, self.session, self.region, wanted)
+            seen = await self.sessions.call(self.who, partial(look, region=self.region, wanted=wanted))
         except Exception as error:  # noqa: BLE001 - whatever it is, every follower must hear of it
-            for waiter in waiting.values():
-                if not waiter.future.done():
-                    waiter.future.set_exception(error)
-            return
-        for job_id, waiter in waiting.items():
-            if not waiter.future.done():
-                waiter.future.set_result(looked[job_id])
+            seen = error
+        for start in range(0, len(waiting), _AT_ONCE):
+            for waiter in waiting[start : start + _AT_ONCE]:
+                _tell(waiter, seen)
+            await asyncio.sleep(0)
 
 
-_sessions: dict[tuple[int, Who], asyncio.Task[GoogleSession]] = {}
-_polls: dict[tuple[int, Who, str], _Poll] = {}
+def _tell(waiter: _Waiter, seen: dict[str, Snapshot] | Exception) -> None:
+    if waiter.future.done():
+        return
+    if isinstance(seen, Exception):
+        waiter.future.set_exception(seen)
+    else:
+        waiter.future.set_result(seen[waiter.job_id])
+
+
+class _Shared:
+    """What the followers of one event loop share."""
+
+    def __init__(self) -> None:
+        self.sessions = Sessions()
+        self._polls: dict[tuple[Who, str], _Poll] = {}
+
+    def wait(self, who: Who, region: str, waiter: _Waiter) -> None:
+        """Take a waiter into the next tick of its poll, starting that when it rests."""
+        poll = self._polls.get((who, region))
+        if poll is None:
+            poll = self._polls[who, region] = _Poll(who=who, region=region, sessions=self.sessions)
+            poll.task = asyncio.create_task(self._run(poll))
+        poll.waiting.append(waiter)
+
+    async def _run(self, poll: _Poll) -> None:
+        """Run a poll, then forget it; the session goes with the last one, as the connection may change meanwhile."""
+        try:
+            await poll.run()
+        finally:
+            del self._polls[poll.who, poll.region]
+            if all(who != poll.who for who, _ in self._polls):
+                self.sessions.forget(poll.who)
+
+
+_of_loop: dict[asyncio.AbstractEventLoop, _Shared] = {}
+
+
+def _shared() -> _Shared:
+    """Return what is shared in the running event loop; a triggerer has one, a test run many after each other."""
+    for loop in [loop for loop in _of_loop if loop.is_closed()]:
+        del _of_loop[loop]
+    return _of_loop.setdefault(asyncio.get_running_loop(), _Shared())
 
 
 class SharedLook:
@@ -110,25 +122,15 @@ class SharedLook:
         """Return the job as the next shared tick sees it."""
         if attempt.job_id is None:
             return Snapshot(job=None)
-        loop = asyncio.get_running_loop()
-        session = await self._session()
-        key = (id(loop), self._who, attempt.placement.region)
-        poll = _polls.setdefault(key, _Poll(session=session, region=attempt.placement.region))
-        waiter = _Waiter(to_prove=not attempt.is_proven, poll_interval=self._poll_interval, future=loop.create_future())
-        poll.wait_for(attempt.job_id, waiter)
+        waiter = _Waiter(
+            job_id=attempt.job_id,
+            to_prove=not attempt.is_proven,
+            poll_interval=self._poll_interval,
+            future=asyncio.get_running_loop().create_future(),
+        )
+        _shared().wait(self._who, attempt.placement.region, waiter)
         return await waiter.future
 
     async def cancel(self, attempt: Attempt) -> None:
         """Ask for the job's cancellation."""
-        await cancel(await self._session(), attempt)
-
-    async def _session(self) -> GoogleSession:
-        """Return the identity's session, made once for all who ask at the same time."""
-        key = (id(asyncio.get_running_loop()), self._who)
-        if key not in _sessions:
-            _sessions[key] = asyncio.create_task(self._who.session())
-        try:
-            return await asyncio.shield(_sessions[key])
-        except Exception:
-            _sessions.pop(key, None)
-            raise
+        await _shared().sessions.call(self._who, partial(cancel, attempt=attempt))

@@ -12,7 +12,8 @@ from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.fallback import Policy
 from airflow_accel_provider.core.record import VERSION, Record, UnknownVersionError, check_version
 from airflow_accel_provider.triggers._follow import Followed, follow
-from airflow_accel_provider.triggers._watch import SharedLook, Who
+from airflow_accel_provider.triggers._sessions import Who
+from airflow_accel_provider.triggers._watch import SharedLook
 
 
 def event(followed: Followed) -> dict[str, Any]:
@@ -81,12 +82,11 @@ class AcceleratorJobTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Follow the job and yield one event, see :func:`event`."""
         try:
-            check_version({"v": self.v}, "trigger")
-            record = Record.from_json(self.record)
+            record = self._read()
         except UnknownVersionError as error:
-            # The worker reads the same record, and fails saying the same.
+            # The worker reads the same versions, and fails saying the same.
             self.log.error("%s", error)  # noqa: TRY400 - the sentence is all there is to say
-            yield TriggerEvent({"v": VERSION, "record": dict(self.record), "failure": None})
+            yield TriggerEvent({"v": self.v, "record": dict(self.record), "failure": None})
             return
         policy = Policy.from_json(self.policy)
         followed = await follow(record, self._look(), policy, now=_now, log=self.log)
@@ -101,10 +101,14 @@ class AcceleratorJobTrigger(BaseTrigger):
         if await self._is_still_deferred():
             self.log.info("kill=ignored reason=task is still deferred")
             return
-        attempt = Record.from_json(self.record).open
+        attempt = self._read().open
         if attempt and attempt.job_id:
             self.log.info("kill=cancel job=%s", attempt.job_id)
             await self._look().cancel(attempt)
+
+    def _read(self) -> Record:
+        check_version({"v": self.v}, "trigger")
+        return Record.from_json(self.record)
 
     def _look(self) -> SharedLook:
         who = Who(

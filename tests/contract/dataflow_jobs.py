@@ -39,7 +39,7 @@ def environment(
     if machine:
         pool["machineType"] = machine
     body: dict[str, Any] = {
-        "tempStoragePrefix": f"storage.googleapis.com/{BUCKET}/tmp",
+        "tempStoragePrefix": f"storage.googleapis.com/{BUCKET}/temp",
         "userAgent": {"name": "Apache Beam Python 3.11 SDK", "version": "2.77.0"},
         "version": {"job_type": "FNAPI_BATCH", "major": "8"},
         "workerPools": [pool],
@@ -143,7 +143,7 @@ def launch(
         "--runner=DataflowRunner",
         f"--project={emulator.project}",
         f"--region={region}",
-        f"--temp_location=gs://{BUCKET}/tmp",
+        f"--temp_location=gs://{BUCKET}/temp",
         f"--dataflow_endpoint={emulator.url}",
         *flags,
     ]

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dataflow_jobs import BUCKET, L4, Client, environment, fresh_name, launch, until
+from dataflow_jobs import BUCKET, L4, PIPELINES, Client, environment, fresh_name, launch, until
 from emulators import running
 from google.cloud import storage
 from google.cloud.exceptions import Conflict
@@ -143,9 +143,11 @@ def test_packages_that_come_with_a_pipeline_are_installed(
         "packaged/main.py",
         f"--job_name={name}",
         f"--output=gs://{BUCKET}/{name}/words",
-        f"--setup_file={os.path.dirname(__file__)}/pipelines/packaged/setup.py",  # noqa: PTH120
+        f"--setup_file={PIPELINES / 'packaged' / 'setup.py'}",
+        *NOT_WAITING,
     )
     assert done.returncode == 0, done.stderr
+    client.wait(_find(client, name), "DONE", "FAILED")
     assert _text(bucket, f"{name}/words") == "HM!!\n"
     assert list((emulator.directory / "packages").iterdir())
 
@@ -199,7 +201,7 @@ def test_jobs_go_on_after_a_restart(tmp_path: Path) -> None:
         job = _find(client_of(emulator), name)
         pid = int(until(lambda: _text(bucket, f"{name}/begun"), bool))
         port = int(emulator.url.rpartition(":")[2])
-    assert not _is_alive(pid)
+    until(lambda: _is_alive(pid), lambda alive: not alive)
     with running(tmp_path, port=port, time_scale=600.0) as emulator:
         client, bucket = client_of(emulator), _bucket(emulator)
         until(lambda: _text(bucket, f"{name}/begun"), lambda text: int(text) != pid)

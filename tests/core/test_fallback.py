@@ -191,7 +191,7 @@ def test_a_missing_device_is_believed_after_the_grace() -> None:
     bare = decide(running(), seen(workers=(BARE,)), POLICY, after(2))
     assert isinstance(bare, Wait)
 
-    cancel = decide(bare.record, seen(workers=(BARE,)), POLICY, after(3.1))
+    cancel = decide(bare.record, seen(workers=(BARE,)), POLICY, after(2.1))
     assert isinstance(cancel, Cancel)
 
     ended = decide(cancel.record, seen(JobState.CANCELLED), POLICY, after(4))
@@ -204,7 +204,17 @@ def test_a_device_that_comes_late() -> None:
     """A device that appears within the grace is proof after all."""
     bare = decide(running(), seen(workers=(BARE,)), POLICY, after(2)).record
 
-    assert decide(bare, seen(workers=(WITH_L4,)), POLICY, after(2.5)).record.attempts[-1].is_proven
+    assert decide(bare, seen(workers=(WITH_L4,)), POLICY, after(2.01)).record.attempts[-1].is_proven
+
+
+def test_finished_without_the_device() -> None:
+    """A job that did its work on bare workers fails, whatever on_unproven says: its results cost CPU hours."""
+    bare = decide(running(), seen(workers=(BARE,)), POLICY, after(2)).record
+
+    decision = decide(bare, seen(JobState.DONE, workers=()), POLICY, after(2.01))
+
+    assert isinstance(decision, GiveUp)
+    assert decision.failure.kind is FailureKind.ACCELERATOR_MISSING
 
 
 def test_a_vm_that_is_not_up_shows_nothing() -> None:

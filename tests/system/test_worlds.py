@@ -138,6 +138,9 @@ def test_a_killed_task_cancels_its_job(google_and_airflow: Driver, bucket: Bucke
     run = google_and_airflow.start(bucket, world="plenty")
     waiting = "deferred" if google_and_airflow.mode == "deferrable" else "running"
     wait_for("the task to wait for its job", lambda: run.tasks["score"] == waiting and is_working(run), seconds=120)
+    # Until a triggerer has taken the trigger up there is nobody to cancel anything.
+    now = google_and_airflow.home.emulator.ledger()["last"]
+    wait_for("somebody to look at the job", lambda: is_looked_at(run, since=now), seconds=60)
     google_and_airflow.home.airflow.api.set_task_state("score_digits", run.id, "score", "failed")
     wait_for("the job to be cancelled", lambda: [job.ending for job in run.jobs] == ["cancelled"], seconds=60)
     assert run.wait().state == "failed"
@@ -154,6 +157,10 @@ def test_a_run_without_a_date_starts_nothing(google_and_airflow: Driver, bucket:
 
 def is_working(run: Run) -> bool:
     return any(each["kind"] == "compute.instance.created" for each in run.events)
+
+
+def is_looked_at(run: Run, *, since: int) -> bool:
+    return any(call["method"].startswith("dataflow.") for call in run.home.emulator.ledger(since=since)["calls"])
 
 
 def kind_of(attempt: dict[str, Any]) -> str:

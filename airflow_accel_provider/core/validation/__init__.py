@@ -15,6 +15,7 @@ from airflow_accel_provider.core.accelerators import Cpu
 from airflow_accel_provider.core.placement import Placement, PlacementError
 from airflow_accel_provider.core.problems import Problem, error, warning
 from airflow_accel_provider.core.request import BeamRequest, Candidate
+from airflow_accel_provider.core.validation._life import check_life
 from airflow_accel_provider.core.validation._options import check_options, check_said_twice
 from airflow_accel_provider.core.validation._places import check_offer, check_places, check_region
 from airflow_accel_provider.core.validation._shapes import Operator, check_shape
@@ -25,7 +26,7 @@ from airflow_accel_provider.core.validation._values import check_pipeline, check
 if TYPE_CHECKING:
     from airflow_accel_provider.core.catalog import Catalog
 
-__all__ = ["check_beam", "check_candidate", "is_templated", "read_candidates", "resolve"]
+__all__ = ["check_beam", "check_candidate", "check_life", "is_templated", "read_candidates", "resolve"]
 
 # https://cloud.google.com/resource-manager/docs/creating-managing-projects; Beam's validator refuses numbers too.
 _PROJECT = re.compile(r"^[a-z][-a-z0-9:.]+[a-z0-9]$")

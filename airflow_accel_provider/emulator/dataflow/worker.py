@@ -32,6 +32,10 @@ class EnvironmentMismatchError(Exception):
     """The pipeline was built for a Python or a Beam that this process is not."""
 
 
+class StagingError(Exception):
+    """What the launcher was to stage cannot be read."""
+
+
 def main(directory: Path, packages: Path) -> int:
     """Run the work that lies in a directory; returns the exit code."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -54,7 +58,7 @@ def _end_with_parent() -> None:
 def _attempt(work: Mapping[str, Any], directory: Path, packages: Path) -> dict[str, Any]:
     try:
         return {"error": None, "metrics": _run(work["options"], directory, packages)}
-    except (EnvironmentMismatchError, InstallationError, FileNotFoundError) as error:
+    except (EnvironmentMismatchError, InstallationError, StagingError) as error:
         return {"error": str(error), "cause": str(error), "is_work_item": False, "step": "", "metrics": []}
     except Exception as error:  # noqa: BLE001 - whatever the pipeline raises is the job's failure
         return _user_failure(error)
@@ -83,8 +87,7 @@ def _run(options: Mapping[str, Any], directory: Path, packages: Path) -> list[di
 
     pipeline_options = _pipeline_options(options)
     FileSystems.set_options(pipeline_options)
-    with FileSystems.open(options["pipelineUrl"]) as file:
-        pipeline = beam_runner_api_pb2.Pipeline.FromString(file.read())
+    pipeline = beam_runner_api_pb2.Pipeline.FromString(_fetch(options["pipelineUrl"]))
     _require_same_environment(pipeline)
     staged = _fetch_staged(pipeline, directory / "staged")
     sys.path.insert(0, str(install(staged, packages)))
@@ -131,8 +134,21 @@ def _used_environments(pipeline: Any) -> list[Any]:
     return [components.environments[name] for name in sorted(used)]
 
 
-def _fetch_staged(pipeline: Any, directory: Path) -> dict[str, Path]:
+def _fetch(url: str) -> bytes:
+    from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
+    from google.api_core.exceptions import GoogleAPICallError
+
+    try:
+        # As it is: an archive is not to be unpacked because of its name.
+        with FileSystems.open(url, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            content: bytes = file.read()
+    except (GoogleAPICallError, OSError) as error:
+        raise StagingError(f"Unable to read the staged file {url}: {error}") from error
+    return content
+
+
+def _fetch_staged(pipeline: Any, directory: Path) -> dict[str, Path]:
     from apache_beam.portability import common_urns
     from apache_beam.portability.api import beam_runner_api_pb2
 
@@ -146,8 +162,7 @@ def _fetch_staged(pipeline: Any, directory: Path) -> dict[str, Path]:
             source = beam_runner_api_pb2.ArtifactUrlPayload.FromString(dependency.type_payload)
             # A staged name is a file's name; nothing is written outside the directory.
             target = directory / Path(role.staged_name).name
-            with FileSystems.open(source.url) as file:
-                target.write_bytes(file.read())
+            target.write_bytes(_fetch(source.url))
             staged[role.staged_name] = target
     return staged
 

@@ -1,20 +1,21 @@
-"""Write what the pipeline was given, as the launcher's argument list says it and as Beam reads it."""
+"""Write down what the launcher was given, and have the workers write what the pipeline read of it."""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import apache_beam as beam  # noqa: TID253
-from apache_beam.options.pipeline_options import PipelineOptions  # noqa: TID253
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
 class EchoOptions(PipelineOptions):
-    """An option for a text, one for a list of texts, and the place to write to."""
+    """A text, a list of texts, where the workers write, and a local file for the launcher to write."""
 
     @classmethod
     def _add_argparse_args(cls, parser: ArgumentParser) -> None:
@@ -22,17 +23,29 @@ class EchoOptions(PipelineOptions):
         parser.add_argument("--text")
         parser.add_argument("--texts", action="append")
         parser.add_argument("--note")
+        parser.add_argument("--fail", action="store_true")
+        parser.add_argument("--wait", action="store_true")
+
+
+def refuse(line: str) -> str:
+    """Raise, as users' code does."""
+    raise ValueError("row 7 has no pixels")
 
 
 def main() -> None:
-    """Write one JSON object: the arguments, and the options that are read from them."""
+    """Submit the pipeline; wait for its end when told so."""
     options = PipelineOptions()
     echo = options.view_as(EchoOptions)
-    said = {"argv": sys.argv[1:], "text": echo.text, "texts": echo.texts}
+    if echo.note:
+        Path(echo.note).write_text(json.dumps({"argv": sys.argv[1:], "interpreter": sys.orig_argv}), encoding="utf-8")
     pipeline = beam.Pipeline(options=options)
-    output = beam.io.WriteToText(echo.output, num_shards=1, shard_name_template="")
-    _ = pipeline | beam.Create([json.dumps(said)]) | output
-    pipeline.run()
+    lines = pipeline | beam.Create([json.dumps({"text": echo.text, "texts": echo.texts})])
+    if echo.fail:
+        lines |= "Score" >> beam.Map(refuse)
+    _ = lines | beam.io.WriteToText(echo.output, num_shards=1, shard_name_template="")
+    result = pipeline.run()
+    if echo.wait:
+        result.wait_until_finish()
 
 
 if __name__ == "__main__":
