@@ -177,13 +177,17 @@ RULES: tuple[Rule, ...] = (
         source=_TPU_PAGE,
     ),
     _rule(
-        r"does not match (?:the )?(?:worker|SDK) .*version|[Pp]ython (?:minor )?version|unknown opcode",
+        r"[Pp]ipeline construction environment and pipeline runtime environment are not compatible|unknown opcode",
         code="python-version",
         kind=FailureKind.IMAGE,
         scope=Scope.JOB,
         explanation="the pipeline was built with another Python or Beam version than the workers run",
-        example="SystemError: unknown opcode",
-        source=_GPU_PAGE,
+        example=(
+            "RuntimeError: Pipeline construction environment and pipeline runtime environment are not compatible. If you"
+            " use a custom container image, check that the Python interpreter minor version and the Apache Beam version"
+            " in your image match the versions used at pipeline construction time."
+        ),
+        source="apache_beam.runners.worker.sdk_worker, 2.77; " + _GPU_PAGE,
     ),
 )
 

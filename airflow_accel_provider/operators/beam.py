@@ -213,7 +213,7 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
             pipeline,
             flags,
             find=partial(self._job_of, session, attempt),
-            say=lambda line: self.log.info("launcher: %s", line),
+            say=lambda line: self.log.info("launcher: %s", hidden(line)),
             stopped=lambda: self._is_killed,
         )
         if submission.job:

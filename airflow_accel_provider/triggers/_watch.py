@@ -16,7 +16,7 @@ from airflow_accel_provider.hooks.polling import look
 from airflow_accel_provider.triggers._follow import cancel
 from airflow_accel_provider.triggers._sessions import Sessions, Who
 
-_AT_ONCE = 1000000
+_AT_ONCE = 50
 """How many followers hear of a look before others get the event loop; each decides for a fraction of a millisecond."""
 
 

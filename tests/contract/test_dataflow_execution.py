@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,16 +139,18 @@ def test_a_cancelled_pipeline_stops_and_leaves_nothing(
 
 
 def test_packages_that_come_with_a_pipeline_are_installed(
-    client: Client, emulator: Emulator, bucket: storage.Bucket
+    client: Client, emulator: Emulator, bucket: storage.Bucket, tmp_path: Path
 ) -> None:
     """What --setup_file brings can be imported in the pipeline and stays out of the emulator."""
     name = fresh_name("packaged")
+    # Building it leaves things beside it.
+    source = shutil.copytree(PIPELINES / "packaged", tmp_path / "packaged")
     done = launch(
         emulator,
-        "packaged/main.py",
+        str(source / "main.py"),
         f"--job_name={name}",
         f"--output=gs://{BUCKET}/{name}/words",
-        f"--setup_file={PIPELINES / 'packaged' / 'setup.py'}",
+        f"--setup_file={source / 'setup.py'}",
         *NOT_WAITING,
     )
     assert done.returncode == 0, done.stderr
@@ -182,31 +189,56 @@ def test_a_pipeline_of_another_beam_fails_its_job(client: Client, emulator: Emul
     assert f"Submission environment: {other.decode()}" in last
 
 
-def test_jobs_go_on_after_a_restart(tmp_path: Path) -> None:
-    """A job that was executing when its emulator ended is executed anew by the next one, and ends well."""
-    from google.auth.transport.requests import AuthorizedSession
-    from google.oauth2 import service_account
-
-    def client_of(emulator: Emulator) -> Client:
-        scopes = ["https://www.googleapis.com/auth/cloud-platform"]
-        key = str(emulator.keys["airflow"])
-        credentials = service_account.Credentials.from_service_account_file(key, scopes=scopes)
-        return Client(emulator=emulator, session=AuthorizedSession(credentials))
-
+def test_jobs_go_on_after_a_crash(tmp_path: Path) -> None:
+    """When an emulator is killed its pipelines end with it; the next one on the same state executes them anew."""
     name = fresh_name("again")
-    with running(tmp_path, time_scale=600.0) as emulator:
-        bucket = _bucket(emulator)
+    process = _start_process(tmp_path)
+    try:
+        settings = until(lambda: _settings(tmp_path), bool)
+        killed = SimpleNamespace(
+            url=settings["url"],
+            project=settings["project"],
+            keys=settings["keys"],
+            environment=lambda: {
+                "GOOGLE_APPLICATION_CREDENTIALS": settings["keys"]["airflow"],
+                "STORAGE_EMULATOR_HOST": settings["url"],
+            },
+        )
+        bucket = _bucket(killed)
         output = (f"--output=gs://{BUCKET}/{name}", f"--job_name={name}")
-        assert launch(emulator, "slow.py", *NOT_WAITING, *output).returncode == 0
-        job = _find(client_of(emulator), name)
+        done = launch(killed, "slow.py", *NOT_WAITING, *output)
+        assert done.returncode == 0, done.stderr
+        job = _find(_client(killed), name)
         pid = int(until(lambda: _text(bucket, f"{name}/begun"), bool))
-        port = int(emulator.url.rpartition(":")[2])
+    finally:
+        process.kill()
+        process.wait()
     until(lambda: _is_alive(pid), lambda alive: not alive)
-    with running(tmp_path, port=port, time_scale=600.0) as emulator:
-        client, bucket = client_of(emulator), _bucket(emulator)
+    with running(tmp_path, port=int(killed.url.rpartition(":")[2]), time_scale=600.0) as emulator:
+        client, bucket = _client(emulator), _bucket(emulator)
         until(lambda: _text(bucket, f"{name}/begun"), lambda text: int(text) != pid)
         assert client.get(job)["currentState"] == "JOB_STATE_RUNNING"
         assert client.vms(job)
         client.cancel(job)
         client.wait(job, "CANCELLED")
         assert emulator.witness.problems == []
+
+
+def _client(emulator: Emulator) -> Client:
+    from google.auth.transport.requests import AuthorizedSession
+    from google.oauth2 import service_account
+
+    scopes = ["https://www.googleapis.com/auth/cloud-platform"]
+    key = str(emulator.keys["airflow"])
+    credentials = service_account.Credentials.from_service_account_file(key, scopes=scopes)
+    return Client(emulator=emulator, session=AuthorizedSession(credentials))
+
+
+def _start_process(state: Path) -> subprocess.Popen[bytes]:
+    module = [sys.executable, "-m", "airflow_accel_provider.emulator"]
+    return subprocess.Popen([*module, "--port", "0", "--state", str(state), "--time-scale", "600"])
+
+
+def _settings(state: Path) -> dict[str, Any]:
+    path = state / "emulator.json"
+    return json.loads(path.read_text()) if path.exists() else {}

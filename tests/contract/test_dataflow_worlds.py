@@ -53,7 +53,7 @@ def _zone(text: str) -> str:
 
 
 def test_in_plenty_vms_come_up_with_what_was_asked(client: Client, enter: Callable[[str], None]) -> None:
-    """The job runs before it has VMs; then they come with label, accelerator and zone, draw quota, and go with the job."""
+    """VMs come up with label, accelerator and zone, draw quota while they are there, and go with the job."""
     enter("plenty")
     before = client.quota("NVIDIA_L4_GPUS")["usage"]
     job = client.create(environment(**G2, workers=2))

@@ -297,3 +297,12 @@ def test_a_batch_goes_through_faults_and_the_ledger(emulator: Emulator, session:
         (200, emulator.email("airflow")),
     ]
     assert json.dumps({"kind": "storage#buckets"})[1:-1] in answer.text
+
+
+def test_a_cut_call_cuts_its_batch(emulator: Emulator) -> None:
+    """The calls of a batch share one connection: a reset of one of them loses all answers."""
+    emulator.fail(LIST_BUCKETS, reset="after")
+    body = "--b\r\nContent-Type: application/http\r\n\r\nGET /storage/v1/b HTTP/1.1\r\n\r\n\r\n--b--"
+    headers = {"Content-Type": "multipart/mixed; boundary=b"}
+    with pytest.raises(requests.ConnectionError):
+        requests.post(f"{emulator.url}/batch/storage/v1", data=body, headers=headers, timeout=30)

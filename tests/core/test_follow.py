@@ -117,11 +117,11 @@ async def test_a_stockout_is_cancelled_and_its_end_is_seen() -> None:
     assert done.failure is None
     assert done.record.open is None
     assert [attempt.outcome for attempt in done.record.attempts] == [Outcome.CANCELLED]
-    assert last(done).failure is not None
-    assert last(done).failure.kind is FailureKind.STOCKOUT
-    assert last(done).ended_at is not None
-    assert service.asked_to_cancel
-    assert last(done).ended_at >= service.asked_to_cancel[0] + 3 * POLL
+    failure, ended_at = last(done).failure, last(done).ended_at
+    assert failure is not None
+    assert failure.kind is FailureKind.STOCKOUT
+    assert ended_at is not None
+    assert ended_at >= service.asked_to_cancel[0] + 3 * POLL
     assert [line.split(" reason=")[0] for line in log.lines] == ["cancel job=job-1 kind=stockout"]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 
+from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.session import GoogleSession
 
 if TYPE_CHECKING:
@@ -56,6 +58,10 @@ class LocalGoogle:
         path = f"projects/{PROJECT}/locations/{region}/jobs/{job_id}"
         return self.session().request("dataflow", "GET", path, params={"view": "JOB_VIEW_ALL"})
 
+    def cancel(self, job: Mapping[str, Any]) -> None:
+        """Cancel a job that nobody waits for."""
+        DataflowHook(self.session()).cancel(job["id"], job["location"])
+
     def session(self) -> GoogleSession:
         """Return a session of the default connection."""
         return GoogleSession.from_connection(BaseHook.get_connection("google_cloud_default"))
@@ -69,10 +75,21 @@ class LocalGoogle:
         client = storage.Client(project=PROJECT, credentials=AnonymousCredentials(), client_options=options)
         return client.lookup_bucket(name) or client.create_bucket(name)
 
-    def connection(self, identity: str = "airflow", **extras: Any) -> str:
-        """Return a connection of an identity as the value of an ``AIRFLOW_CONN_…`` variable; ``None`` leaves out."""
+    def connection(self, identity: str = "airflow", *, key: Mapping[str, Any] | None = None, **extras: Any) -> str:
+        """Return a connection as the value of an ``AIRFLOW_CONN_…`` variable.
+
+        ``key`` says what is different in the identity's key, extras what is in the connection; ``None`` leaves out.
+        """
         usual = json.loads(self.environment["AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT"])["extra"]
-        with open(self.keys[identity]) as file:  # noqa: PTH123
-            said = {**usual, "keyfile_dict": file.read(), **extras}
-        extra = {name: value for name, value in said.items() if value is not None}
+        told = _without_none({**self.key(identity), **(key or {})})
+        extra = _without_none({**usual, "keyfile_dict": json.dumps(told), **extras})
         return json.dumps({"conn_type": "google_cloud_platform", "extra": extra})
+
+    def key(self, identity: str) -> dict[str, Any]:
+        """Return an account's key."""
+        key: dict[str, Any] = json.loads(Path(self.keys[identity]).read_text())
+        return key
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

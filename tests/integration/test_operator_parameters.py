@@ -14,7 +14,6 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError
-from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
 from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
 from demo.waiting import wait_for
@@ -176,7 +175,7 @@ def arrived(started_google: LocalGoogle, tmp_path_factory: pytest.TempPathFactor
             run.execute()
         patch.setenv("AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT", started_google.connection())
         job = wait_for("the job to be described whole", lambda: _started(started_google, run), seconds=30)
-        DataflowHook(started_google.session()).cancel(job["id"], "us-central1")
+        started_google.cancel(job)
     return Arrived(
         note=json.loads((directory / "note.json").read_text()),
         job=job,

@@ -135,6 +135,9 @@ def _read(value: Any, region: str | None, where: str, problems: list[Problem]) -
             error("placement-invalid", f"{value!r} is not a placement such as 'nvidia-l4 in us-central1'.", where)
         )
         return None
+    if is_templated(region) and "in" not in str(text).lower().split():
+        # Its location comes with the region.
+        return None
     try:
         return Candidate.parse(value, region=None if is_templated(region) else region)
     except (PlacementError, ValueError) as wrong:

@@ -53,7 +53,11 @@ def _value(value: Any, schema: Mapping[str, Any], at: str, problems: list[str]) 
     return _SCALARS.get(schema["type"], lambda same: same)(value)
 
 
-_SCALARS: Mapping[str, Callable[[Any], Any]] = {"string": str, "integer": lambda value: int(float(value)), "number": float}
+_SCALARS: Mapping[str, Callable[[Any], Any]] = {
+    "string": str,
+    "integer": lambda value: int(float(value)),
+    "number": float,
+}
 
 
 def _name(value: Any, names: list[str], at: str, problems: list[str]) -> Any:
