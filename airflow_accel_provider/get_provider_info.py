@@ -43,6 +43,16 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "europe-west4,europe-west3",
                         "default": "",
                     },
+                    "default_deferrable": {
+                        "description": (
+                            "Whether operators that do not say wait in the triggerer. "
+                            "The environment variable AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE wins."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "boolean",
+                        "example": "False",
+                        "default": "True",
+                    },
                     "poll_interval": {
                         "description": "Seconds between two looks at a job, for operators that do not say their own.",
                         "version_added": "0.1.0",

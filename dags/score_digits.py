@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,6 @@ def score_digits() -> None:
         sdk_container_image="us-docker.pkg.dev/acme-ml-prod/beam/score-digits:2.77.0",
         num_workers=1,
         max_num_workers=2,
-        # In the local Google a minute lasts a second; leave this out for the real one.
-        poll_interval=2,
         pipeline_options={
             "temp_location": "gs://{{ params.bucket }}/tmp",
             "model": f"gs://{{{{ params.bucket }}}}/{MODEL}",
@@ -114,11 +113,11 @@ def put_missing(bucket: str, names: list[str]) -> None:
     What is there stays as it is, so it does no harm that several days' runs do this at the same time.
     """
     from airflow.providers.google.cloud.hooks.gcs import GCSHook
+    from google.api_core.exceptions import Conflict
 
     gcs = GCSHook()
-    client = gcs.get_conn()
-    if not client.bucket(bucket).exists():
-        client.create_bucket(bucket)
+    with suppress(Conflict):  # it is there, or another day's run was faster
+        gcs.get_conn().create_bucket(bucket)
     missing = [name for name in names if not gcs.exists(bucket_name=bucket, object_name=name)]
     if missing:
         for name, content in make_objects():

@@ -66,7 +66,8 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
     "done": ("done",),
     "stockout": ("stockout",),
     "quota": ("no job", "quota"),
-    "accelerator_missing": ("cancelled",),
+    # A job of seconds may be over before it is asked to cancel.
+    "accelerator_missing": ("cancelled", "done"),
     "not tried": ("no job",),
 }
 """What the emulator must have seen of a job for each kind that Airflow tells."""

@@ -68,8 +68,14 @@ def demonstrate(home: Home, world: str) -> list[str]:
     if summaries:
         show_predictions(summaries)
     else:
-        console.print(api.log(DAG_ID, runs[FIRST_DAY]["dag_run_id"], "score"), markup=False)
+        console.print(failure_in(api.log(DAG_ID, runs[FIRST_DAY]["dag_run_id"], "score")), markup=False)
     return objections(world=world, story=story, summaries=summaries, ledger=home.emulator.ledger())
+
+
+def failure_in(log: str) -> str:
+    """Return what a task failed with: the exception at the end of its log, less Airflow's marks of foldable groups."""
+    _, _, failure = log.rpartition("Task failed with exception\n")
+    return "\n".join(line for line in failure.splitlines() if not line.startswith("::"))
 
 
 def follow(home: Home) -> dict[str, dict[str, Any]]:

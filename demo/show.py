@@ -23,7 +23,8 @@ def show_attempts(story: Mapping[str, Sequence[Row]]) -> None:
     """Print what became of each place, day by day."""
     table = Table(title="Attempts", title_justify="left", show_lines=False)
     for column in ("day", "place", "outcome", "reason or proof"):
-        table.add_column(column, overflow="fold")
+        is_place = column == "place"
+        table.add_column(column, overflow="fold", no_wrap=is_place and console.width >= WIDTH_WITHOUT_TERMINAL)
     for day, rows in story.items():
         for row in rows:
             first = row is rows[0]

@@ -183,9 +183,9 @@ RULES: tuple[Rule, ...] = (
         scope=Scope.JOB,
         explanation="the pipeline was built with another Python or Beam version than the workers run",
         example=(
-            "RuntimeError: Pipeline construction environment and pipeline runtime environment are not compatible. If you"
-            " use a custom container image, check that the Python interpreter minor version and the Apache Beam version"
-            " in your image match the versions used at pipeline construction time."
+            "RuntimeError: Pipeline construction environment and pipeline runtime environment are not compatible. If"
+            " you use a custom container image, check that the Python interpreter minor version and the Apache Beam"
+            " version in your image match the versions used at pipeline construction time."
         ),
         source="apache_beam.runners.worker.sdk_worker, 2.77; " + _GPU_PAGE,
     ),
@@ -285,8 +285,13 @@ def _around(text: str, match: re.Match[str]) -> str:
 
 
 def _tail(text: str) -> str:
-    """Return the end of a text: a traceback's last lines are the ones that say what happened."""
-    return text.strip()[-_EVIDENCE_LENGTH:]
+    """Return the last lines of a text: those of a traceback say what happened."""
+    text = text.strip()
+    if len(text) <= _EVIDENCE_LENGTH:
+        return text
+    cut = text[-_EVIDENCE_LENGTH:]
+    _, newline, whole_lines = cut.partition("\n")
+    return f"…\n{whole_lines}" if newline else cut
 
 
 _REFUSALS: tuple[tuple[re.Pattern[str], FailureKind, str], ...] = (

@@ -229,7 +229,7 @@ def _signals(attempt: Attempt, snapshot: Snapshot) -> Signals:
 
 def _bare(attempt: Attempt) -> str:
     proof = attempt.proof
-    where = f"{proof.machine_type} in {proof.zone}" if proof else "the workers"
+    where = f"worker {proof.machine_type} in {proof.zone}" if proof else "a worker"
     return f"{where} runs without {attempt.placement.accelerator}"
 
 

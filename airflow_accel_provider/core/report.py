@@ -14,16 +14,6 @@ _ADVICE = {
     FailureKind.QUOTA: "Raise a quota above, or add a place to fallback=.",
     FailureKind.NOT_OFFERED: "Choose a place that offers the accelerator, or add one to fallback=.",
 }
-_ENDINGS = {
-    FailureKind.USER_CODE: "its own code raised",
-    FailureKind.IMAGE: "its container image does not work",
-    FailureKind.CONFIGURATION: "its configuration was refused",
-    FailureKind.PERMISSION: "a permission is missing",
-    FailureKind.ACCELERATOR_MISSING: "the accelerator was not there",
-    FailureKind.CANCELLED: "it was cancelled",
-    FailureKind.SERVICE: "the service failed it",
-    FailureKind.UNKNOWN: "it failed",
-}
 
 
 def plan_table(places: Sequence[PlannedPlace]) -> str:
@@ -42,7 +32,7 @@ def _verdict(place: PlannedPlace) -> str:
 def report(task_id: str, record: Record, failure: Failure) -> str:
     """Return the whole story of a task that failed, in the same words for log, exception and UI."""
     last = record.current
-    if last and (last.is_proven or failure.kind in _ENDINGS):
+    if last and (last.is_proven or failure.kind not in _ADVICE):
         return _ended(task_id, record, last, failure)
     return _nowhere(task_id, record, failure)
 
@@ -59,9 +49,9 @@ def _nowhere(task_id: str, record: Record, failure: Failure) -> str:
 
 
 def _ended(task_id: str, record: Record, last: Attempt, failure: Failure) -> str:
-    ending = _ENDINGS.get(failure.kind, "it failed")
     job = f" (job {last.job_id})" if last.job_id else ""
-    head = f"{task_id} failed on {last.placement}{job}: {ending}. {_sentence(failure.explanation)}"
+    kind = failure.kind.replace("_", " ")
+    head = f"{task_id} failed on {last.placement}{job}, {kind}: {failure.explanation}."
     lines = "\n".join(_lines(record)) if len(record.this_round) > 1 else ""
     return "\n\n".join(part for part in (head, lines, failure.evidence) if part)
 
@@ -119,7 +109,3 @@ def duration(span: timedelta) -> str:
     minutes = round(seconds / 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text and not text.endswith(".") else text

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-from configparser import RawConfigParser
 
 from airflow.sdk.configuration import conf
 
-_SECTION, _OPTION = "operators", "default_deferrable"
-
 
 def default_deferrable() -> bool:
-    """Return Airflow's ``[operators] default_deferrable`` where the deployment sets it, else ``True``.
+    """Return Airflow's ``[operators] default_deferrable`` where the environment sets it, else ``[accel]``'s own.
 
-    Airflow's own default is to block a worker slot, which a job of hours must not do unasked; so only a value that
-    somebody wrote down counts.
+    Airflow's built-in default is to hold a worker slot, which a job of hours must not do unasked. Airflow also writes
+    that default into the configuration file it makes, so a value in the file does not tell that anybody chose it.
     """
-    in_environment = any(name.startswith("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE") for name in os.environ)
-    # The stdlib's own method: Airflow's answers yes for its built-in defaults as well.
-    in_file = RawConfigParser.has_option(conf, _SECTION, _OPTION)
-    return conf.getboolean(_SECTION, _OPTION) if in_environment or in_file else True
+    chosen = any(name.startswith("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE") for name in os.environ)
+    section = "operators" if chosen else "accel"
+    return bool(conf.getboolean(section, "default_deferrable", fallback=True))
 
 
 def poll_interval() -> float:

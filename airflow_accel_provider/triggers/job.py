@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from airflow.sdk.configuration import conf
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_accel_provider.core.failures import Failure
@@ -81,16 +83,21 @@ class AcceleratorJobTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Follow the job and yield one event, see :func:`event`."""
+        loop = asyncio.get_running_loop()
+        not_before = loop.time() + _settling_seconds()
+        payload = await self._payload()
+        await asyncio.sleep(max(not_before - loop.time(), 0))
+        yield TriggerEvent(payload)
+
+    async def _payload(self) -> dict[str, Any]:
         try:
             record = self._read()
         except UnknownVersionError as error:
             # The worker reads the same versions, and fails saying the same.
             self.log.error("%s", error)  # noqa: TRY400 - the sentence is all there is to say
-            yield TriggerEvent({"v": self.v, "record": dict(self.record), "failure": None})
-            return
+            return {"v": self.v, "record": dict(self.record), "failure": None}
         policy = Policy.from_json(self.policy)
-        followed = await follow(record, self._look(), policy, now=_now, log=self.log)
-        yield TriggerEvent(event(followed))
+        return event(await follow(record, self._look(), policy, now=_now, log=self.log))
 
     async def on_kill(self) -> None:
         """Cancel this record's job, and no other, when a person ended or cleared the task.
@@ -98,6 +105,13 @@ class AcceleratorJobTrigger(BaseTrigger):
         Airflow 3.3 also calls this when a trigger merely moves to another triggerer: while the task is still
         deferred, the job is somebody's.
         """
+        # The triggerer cancels this call at each of its rounds until it has ended; the work must outlive that.
+        kill = asyncio.create_task(self._kill())
+        _kills.add(kill)
+        kill.add_done_callback(_kills.discard)
+        await asyncio.shield(kill)
+
+    async def _kill(self) -> None:
         if await self._is_still_deferred():
             self.log.info("kill=ignored reason=task is still deferred")
             return
@@ -132,6 +146,23 @@ class AcceleratorJobTrigger(BaseTrigger):
             return False
         name = ti.task_id if ti.map_index < 0 else f"{ti.task_id}_{ti.map_index}"
         return bool(answer.task_states.get(ti.run_id, {}).get(name) == "deferred")
+
+
+_kills: set[asyncio.Task[None]] = set()
+"""Kills under way; the loop itself holds its tasks only weakly."""
+
+_SCHEDULER_ROUNDS = 3.0
+
+
+def _settling_seconds() -> float:
+    """Return how long after its start a trigger must not fire.
+
+    The supervisor of the worker that deferred reports its end up to ``min_heartbeat_interval`` late, and the scheduler
+    reads that within a few of its rounds. If the task runs again by then, Airflow 3.3 takes the report for the end of
+    the new run and fails it as killed externally.
+    """
+    late = conf.getint("workers", "min_heartbeat_interval", fallback=5)
+    return late + _SCHEDULER_ROUNDS if late else 0.0
 
 
 def _now() -> datetime:

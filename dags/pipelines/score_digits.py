@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import apache_beam as beam  # noqa: TID253 -- a pipeline is a program of its own
+import apache_beam as beam
 import numpy as np
-from apache_beam.ml.inference.base import KeyedModelHandler, RunInference  # noqa: TID253
-from apache_beam.ml.inference.sklearn_inference import SklearnModelHandlerNumpy  # noqa: TID253
-from apache_beam.options.pipeline_options import PipelineOptions  # noqa: TID253
+from apache_beam.ml.inference.base import KeyedModelHandler, RunInference
+from apache_beam.ml.inference.sklearn_inference import SklearnModelHandlerNumpy
+from apache_beam.options.pipeline_options import PipelineOptions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -30,7 +30,7 @@ def started_google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalGo
 
 
 @pytest.fixture
-def google(started_google: LocalGoogle, monkeypatch: pytest.MonkeyPatch) -> LocalGoogle:
+def google(started_google: LocalGoogle, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalGoogle]:
     """Return the emulator in the world of plenty, with Airflow's default connection leading to it.
 
     The worker's own credentials are those of the other account, so that whoever uses them by mistake is found out.
@@ -39,4 +39,5 @@ def google(started_google: LocalGoogle, monkeypatch: pytest.MonkeyPatch) -> Loca
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", started_google.keys["pipeline"])
     started_google.emulator.set_world("plenty")
-    return started_google
+    yield started_google
+    started_google.heal()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 from airflow.sdk import BaseHook
 
 from airflow_accel_provider.hooks.dataflow import DataflowHook
@@ -57,6 +58,15 @@ class LocalGoogle:
         """Return a job as the API shows it, with all there is to show."""
         path = f"projects/{PROJECT}/locations/{region}/jobs/{job_id}"
         return self.session().request("dataflow", "GET", path, params={"view": "JOB_VIEW_ALL"})
+
+    def fail(self, method: str, *, times: int = 1, **action: Any) -> None:
+        """Have the next calls of a method go wrong, see the emulator's faults; they end with the test."""
+        wish = {"method": method, "times": times, "action": action}
+        httpx.post(f"{self.emulator.url}/_emulator/faults", json=wish, trust_env=False).raise_for_status()
+
+    def heal(self) -> None:
+        """End all faults."""
+        httpx.delete(f"{self.emulator.url}/_emulator/faults", trust_env=False).raise_for_status()
 
     def cancel(self, job: Mapping[str, Any]) -> None:
         """Cancel a job that nobody waits for."""

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
-from airflow_accel_provider.exceptions import AcceleratorConfigurationError
+from airflow_accel_provider.exceptions import (
+    AcceleratorCancelledError,
+    AcceleratorConfigurationError,
+    AcceleratorStockoutError,
+)
+from demo.waiting import wait_for
 from tests.integration.local_google import CREATE
 from tests.integration.pipelines import ECHO, run_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.integration.local_google import LocalGoogle
     from tests.integration.task_run import TaskRun
+
+
+# A job of this many seconds is still alive when the next step looks for it.
+LONG = 120
+SECONDS = {"seconds": "{{ params.seconds }}"}
 
 
 def begun(run: TaskRun) -> str:
@@ -55,7 +65,7 @@ def test_next_try_finds_a_job_whose_id_was_lost(google: LocalGoogle) -> None:
 def test_next_try_needs_no_file(google: LocalGoogle, tmp_path: Path) -> None:
     """A try that finds its job running does not need the pipeline's file, which another worker may lack."""
     file = tmp_path / "score.py"
-    file.write_text(open(ECHO).read())  # noqa: PTH123, SIM115
+    file.write_bytes(Path(ECHO).read_bytes())
     run = run_of(google, py_file=str(file))
     job_id = begun(run)
     file.unlink()
@@ -78,10 +88,10 @@ def test_finished_job_is_not_run_again(google: LocalGoogle) -> None:
 def test_cleared_task_ends_its_old_job_first(google: LocalGoogle, *, deferrable: bool) -> None:
     """A cleared task cancels the job of its earlier life, sees it end, and only then starts a new one."""
     since = google.mark()
-    run = run_of(google)
+    run = run_of(google, deferrable=True, pipeline_options=SECONDS, run={"params": {"seconds": LONG}})
     old = begun(run)
-    run.max_tries += 1
-    run.make.keywords["deferrable"] = deferrable  # type: ignore[attr-defined]
+    run.max_tries, run.params = run.max_tries + 1, {"seconds": 0}
+    run.make = run_of(google, deferrable=deferrable, pipeline_options=SECONDS).make
     value = run.run()
     assert google.states(old)[-1] == "CANCELLED"
     assert value["state"] == "done"
@@ -111,7 +121,7 @@ def test_cleared_task_that_finished_runs_again(google: LocalGoogle) -> None:
 
 def test_cleared_task_that_cannot_start_forgets_nothing(google: LocalGoogle) -> None:
     """When a cleared task fails before it ends its old job, the next try still ends that job."""
-    run = run_of(google)
+    run = run_of(google, pipeline_options={"seconds": LONG})
     old = begun(run)
     run.max_tries += 1
     make, run.make = run.make, run_of(google, py_file="/opt/pipelines/missing.py").make
@@ -135,3 +145,40 @@ def test_strangers_job_is_left_alone(google: LocalGoogle) -> None:
     with pytest.raises(AcceleratorConfigurationError, match=f"Job {old} .* belongs to somebody else"):
         run.execute()
     assert "CANCELLED" not in google.states(old)
+
+
+def test_retry_after_a_failure_tries_all_places_again(google: LocalGoogle) -> None:
+    """A try after a reported failure begins again with the first place, and its attempts go on counting."""
+    google.emulator.set_world("nowhere")
+    run = run_of(google)
+    with pytest.raises(AcceleratorStockoutError):
+        run.run()
+    google.emulator.set_world("plenty")
+    value = run.run()
+    assert [(each["n"], each["outcome"]) for each in value["attempts"]] == [(1, "failed"), (2, "done")]
+    assert len({each["job_name"] for each in value["attempts"]}) == 2
+
+
+def test_killed_on_a_worker(google: LocalGoogle) -> None:
+    """A task that is killed while it waits on a worker cancels its job, and its next try is a new wish."""
+    run = run_of(google, deferrable=False, pipeline_options=SECONDS, run={"params": {"seconds": LONG}})
+    operator = run.operator()
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            operator.execute(run.context)  # type: ignore[arg-type]
+        except AcceleratorCancelledError as error:
+            raised.append(error)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    old = wait_for("the job's id", lambda: run.xcom.get("dataflow_job_id"), seconds=120)
+    operator.on_kill()
+    worker.join(60)
+    assert [str(error) for error in raised] == ["score was killed; its job was asked to cancel"]
+    run.params = {"seconds": 0}
+    value = run.run()
+    assert value["job_id"] != old
+    assert google.states(old)[-1] == "CANCELLED"
+    assert google.job(value["job_id"], "us-central1")["labels"]["accel-life"] == "2"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorWarning
+from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorQuotaError, AcceleratorWarning
 from tests.integration.local_google import PROJECT
 from tests.integration.pipelines import BUCKET, IMAGE, run_of, score
 
@@ -134,7 +134,7 @@ def test_missing_temp_location_is_logged_at_start(google: LocalGoogle, capsys: p
 
     run = run_of(google, placement="nvidia-l4 in us-east1", pipeline_options={"temp_location": None})
     google.emulator.set_world("no-quota")
-    with pytest.raises(Exception, match="No place could run score"):
+    with pytest.warns(AcceleratorWarning), pytest.raises(AcceleratorQuotaError):
         run.execute()
     bucket = default_gcs_bucket_name(PROJECT, "us-east1")
     assert f"There is no temp_location; in us-east1 Beam would use, and if need be make, gs://{bucket}/." in (

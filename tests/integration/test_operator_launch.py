@@ -10,7 +10,11 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_accel_provider.core.identity import label_value
-from airflow_accel_provider.exceptions import AcceleratorPipelineError
+from airflow_accel_provider.exceptions import (
+    AcceleratorMissingError,
+    AcceleratorPermissionError,
+    AcceleratorPipelineError,
+)
 from tests.integration.local_google import CREATE, PROJECT
 from tests.integration.pipelines import BUCKET, PIPELINES, run_of
 
@@ -70,9 +74,37 @@ def test_pipeline_that_ignores_its_arguments(google: LocalGoogle) -> None:
     assert len(run.record["attempts"]) == 1
 
 
+def test_job_whose_creation_was_not_answered_is_found(google: LocalGoogle) -> None:
+    """A job that was created, though the launcher never heard of it, is found and waited for, and is the only one."""
+    since = google.mark()
+    google.fail(CREATE, reset="after")
+    value = run_of(google).run()
+    assert value["state"] == "done"
+    assert [job["job_id"] for job in google.created(since=since)] == [value["job_id"]]
+
+
+def test_refused_creation_is_told(google: LocalGoogle) -> None:
+    """A refusal to create the job fails the task as one of permission, and no other place is tried."""
+    google.fail(CREATE, times=20, status=403, message="Missing dataflow.jobs.create on resource project")
+    since = google.mark()
+    run = run_of(google, fallback=FALLBACK)
+    with pytest.raises(AcceleratorPermissionError, match=r"a permission is missing\. The service refused the caller"):
+        run.run()
+    assert len(run.record["attempts"]) == 1
+    assert google.created(since=since) == []
+
+
+def test_unreadable_workers_are_no_proof_and_no_obstacle(google: LocalGoogle) -> None:
+    """Where worker VMs may not be read the job runs to its end, and its proof says that nobody could look."""
+    google.fail("compute.instances.aggregatedList", times=10_000, status=403, message="Missing compute.instances.list")
+    assert run_of(google).run()["proof"]["status"] == "unreadable"
+    with pytest.raises(AcceleratorMissingError, match="unreadable"):
+        run_of(google, on_unproven="fail").run()
+
+
 def test_launcher_that_waits_is_ended(google: LocalGoogle) -> None:
     """A launcher that would wait for the job's end is ended once the job is found, and the job goes on."""
-    run = run_of(google, pipeline_options={"wait": True})
+    run = run_of(google, pipeline_options={"wait": True, "seconds": 10})
     with pytest.raises(TaskDeferred):
         run.execute()
     mine = [child.cmdline() for child in psutil.Process().children(recursive=True) if child.is_running()]

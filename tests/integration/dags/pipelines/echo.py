@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,18 @@ class EchoOptions(PipelineOptions):
         parser.add_argument("--note")
         parser.add_argument("--fail", action="store_true")
         parser.add_argument("--wait", action="store_true")
+        parser.add_argument("--seconds", type=float, default=0, help="how long the work takes")
 
 
 def refuse(line: str) -> str:
     """Raise, as users' code does."""
     raise ValueError("row 7 has no pixels")
+
+
+def work(line: str, seconds: float) -> str:
+    """Take a while."""
+    time.sleep(seconds)
+    return line
 
 
 def main() -> None:
@@ -40,6 +48,8 @@ def main() -> None:
         Path(echo.note).write_text(json.dumps({"argv": sys.argv[1:], "interpreter": sys.orig_argv}), encoding="utf-8")
     pipeline = beam.Pipeline(options=options)
     lines = pipeline | beam.Create([json.dumps({"text": echo.text, "texts": echo.texts})])
+    if echo.seconds:
+        lines |= "Work" >> beam.Map(work, echo.seconds)
     if echo.fail:
         lines |= "Score" >> beam.Map(refuse)
     _ = lines | beam.io.WriteToText(echo.output, num_shards=1, shard_name_template="")
