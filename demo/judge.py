@@ -57,8 +57,9 @@ def held_against_ledger(rows: Sequence[Row], events: Sequence[Mapping[str, Any]]
             found.append(f"{row.placement} is told as {row.kind}, but the emulator has {ended}.")
         if places := {event["location"] for event in own if not row.placement.endswith(event["location"])}:
             found.append(f"{row.placement} is told, but its job was in {', '.join(sorted(places))}.")
-        if row.kind == "done" and not row.is_proven_in(zones_of(own)):
-            found.append(f"{row.placement} is told with the proof {row.proof!r}, but its VMs were in {zones_of(own)}.")
+        vms = [event for event in own if event["kind"] == "compute.instance.created"]
+        if row.kind == "done" and not row.is_proven_by(vms):
+            found.append(f"{row.placement} is told with the proof {row.proof!r}, but its VMs were {vms}.")
     return found
 
 
@@ -79,8 +80,3 @@ def ending_of(events: Sequence[Mapping[str, Any]]) -> str:
         return str(refusals[-1])
     states = [event["state"] for event in events if event["kind"] == "dataflow.job.state"]
     return str(states[-1]).removeprefix("JOB_STATE_").lower() if states else "no job"
-
-
-def zones_of(events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the zones a job had VMs in."""
-    return sorted({event["zone"] for event in events if event["kind"] == "compute.instance.created"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,10 @@ class Row:
     proof: str
     job_id: str | None
 
-    def is_proven_in(self, zones: list[str]) -> bool:
-        """Return whether the accelerator was seen, in one of these zones."""
-        return any(self.proof.endswith(f" in {zone}") for zone in zones)
+    def is_proven_by(self, vms: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether the accelerator that was seen is one that the emulator gave one of these VMs."""
+        seen = {(f"{vm['count']} x {vm['accelerator']} ", f" in {vm['zone']}") for vm in vms}
+        return any(self.proof.startswith(device) and self.proof.endswith(zone) for device, zone in seen)
 
 
 def rows_of(record: Mapping[str, Any]) -> list[Row]:

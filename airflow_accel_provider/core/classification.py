@@ -296,22 +296,27 @@ def _tail(text: str) -> str:
 
 _REFUSALS: tuple[tuple[re.Pattern[str], FailureKind, str], ...] = (
     (
-        re.compile(r"HttpForbiddenError|\bstatus'?: '?403\b|PERMISSION_DENIED"),
+        re.compile(r"HttpForbiddenError|\bstatus'?: '?403\b|PERMISSION_DENIED|api_core\.exceptions\.\w+: 40[13]\b"),
         FailureKind.PERMISSION,
         "the service refused the caller",
     ),
     (
-        re.compile(r"HttpBadRequestError|\bstatus'?: '?400\b|INVALID_ARGUMENT"),
+        re.compile(
+            r"HttpBadRequestError|\bstatus'?: '?400\b|INVALID_ARGUMENT|api_core\.exceptions\.\w+: 4(?:00|04|12)\b"
+        ),
         FailureKind.CONFIGURATION,
         "the service refused the job",
     ),
     (
-        re.compile(r"Http\w*Error|\bstatus'?: '?(?:429|5\d\d)\b"),
+        re.compile(r"Http\w*Error|\bstatus'?: '?(?:429|5\d\d)\b|api_core\.exceptions\.\w+: (?:429|5\d\d)\b"),
         FailureKind.SERVICE,
         "the service did not take the job",
     ),
 )
-"""How Google's clients word a refused call in a launcher's output."""
+"""How Google's clients word a refused call in a launcher's output: apitools, gRPC, and google.api_core.
+
+The last is what Beam 2.77 submits jobs with; its exceptions print as ``….exceptions.Forbidden: 403 POST …``.
+"""
 
 
 def classify_launch(exit_code: int, last_lines: Sequence[str]) -> Failure:

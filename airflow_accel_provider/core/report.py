@@ -51,7 +51,8 @@ def _nowhere(task_id: str, record: Record, failure: Failure) -> str:
 def _ended(task_id: str, record: Record, last: Attempt, failure: Failure) -> str:
     job = f" (job {last.job_id})" if last.job_id else ""
     kind = failure.kind.replace("_", " ")
-    head = f"{task_id} failed on {last.placement}{job}, {kind}: {failure.explanation}."
+    stop = "" if failure.explanation.endswith("?") else "."
+    head = f"{task_id} failed on {last.placement}{job}, {kind}: {failure.explanation}{stop}"
     lines = "\n".join(_lines(record)) if len(record.this_round) > 1 else ""
     return "\n\n".join(part for part in (head, lines, failure.evidence) if part)
 

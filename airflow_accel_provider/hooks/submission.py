@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -54,8 +54,9 @@ def submit(
     find: Callable[[], Job | None],
     say: Callable[[str], None],
     stopped: Callable[[], bool],
+    seconds: float,
 ) -> Submission:
-    """Run the launcher as the session's identity until ``find`` sees the job on the server.
+    """Run the launcher as the session's identity until ``find`` sees the job on the server, at most for ``seconds``.
 
     The launcher's log is handed to ``say`` line by line and never read for the job's id. Whatever happens, the
     launcher is ended and reaped and its credentials are gone. Raises :class:`AcceleratorLaunchError` when it cannot
@@ -69,8 +70,11 @@ def submit(
             py_module=pipeline.py_module,
             flags=flags,
         )
+        too_late = time.monotonic() + seconds
         with Launcher(argv, env=env, grace_seconds=_GRACE_SECONDS) as launcher:
-            return _until_seen(launcher, find=find, say=say, stopped=stopped)
+            seen = _until_seen(launcher, find=find, say=say, stopped=lambda: stopped() or time.monotonic() > too_late)
+    # A launcher that was ended may have made its job in the last moment.
+    return seen if seen.job or seen.exit_code is not None else replace(seen, job=find())
 
 
 def why_unreadable(session: GoogleSession, py_file: str) -> str | None:

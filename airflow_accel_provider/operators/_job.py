@@ -123,7 +123,7 @@ class AcceleratorJobOperator(BaseOperator):
 
     @abstractmethod
     def submit(self, session: GoogleSession, attempt: Attempt, labels: Mapping[str, str]) -> Attempt | Failure:
-        """Submit the attempt; return it with its job, or why there is none."""
+        """Submit the attempt; return it with its job, as it is when the task was killed meanwhile, or why it failed."""
 
     @abstractmethod
     def cancel(self, session: GoogleSession, attempt: Attempt) -> None:
@@ -326,7 +326,7 @@ class AcceleratorJobOperator(BaseOperator):
     def _stop_if_killed(self, context: Context, record: Record) -> None:
         if not self._is_killed:
             return
-        if record.open and record.open.job_id and self._session:
+        if record.open and self._session:
             self.cancel(self._session, record.open)
         self._save(context, replace(record, killed=True))
         raise AcceleratorCancelledError(f"{self.task_id} was killed; its job was asked to cancel")

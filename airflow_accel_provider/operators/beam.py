@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_accel_provider.core.catalog import load_catalog
 from airflow_accel_provider.core.classification import classify_launch
-from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
+from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.identity import owns
 from airflow_accel_provider.core.options import beam_flags
 from airflow_accel_provider.core.planning import plan, regions_to_read
@@ -19,7 +19,7 @@ from airflow_accel_provider.core.problems import Problem, error
 from airflow_accel_provider.core.record import Attempt, Outcome, PlannedPlace
 from airflow_accel_provider.core.request import BeamRequest, Candidate, SdkProcesses
 from airflow_accel_provider.core.validation import check_beam, is_templated, read_candidates, resolve
-from airflow_accel_provider.exceptions import AcceleratorConfigurationError
+from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorLaunchError
 from airflow_accel_provider.operators._connections import hidden
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
 from airflow_accel_provider.operators._settings import allowed_regions
@@ -215,14 +215,17 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
             find=partial(self._job_of, session, attempt),
             say=lambda line: self.log.info("launcher: %s", hidden(line)),
             stopped=lambda: self._is_killed,
+            seconds=self.policy.start_timeout.total_seconds(),
         )
+        last_lines = tuple(hidden(line) for line in submission.last_lines)
         if submission.job:
             return _with_job(attempt, submission.job)
-        if submission.exit_code is None:
-            return Failure(
-                kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation="the task was killed while launching"
-            )
-        return classify_launch(submission.exit_code, [hidden(line) for line in submission.last_lines])
+        if submission.exit_code is not None:
+            return classify_launch(submission.exit_code, last_lines)
+        if self._is_killed:
+            return attempt
+        # The attempt stays an intent: a job of its name that turns up late is found by the next try.
+        raise AcceleratorLaunchError(f"The launcher of {self.task_id} made no job within start_timeout.", last_lines)
 
     def cancel(self, session: GoogleSession, attempt: Attempt) -> None:
         """Ask for the job's cancellation, looking it up by name when its id is not known yet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import uuid
 from dataclasses import dataclass, field, replace
@@ -171,6 +172,35 @@ def test_an_event_of_another_version_is_refused() -> None:
     """The worker refuses an event that another release's triggerer wrote."""
     with pytest.raises(UnknownVersionError, match="trigger event has version 2"):
         read_event({"v": 2, "result": "of another form"})
+
+
+async def test_a_trigger_settles_before_it_fires(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event that is ready at once is held until the deferring worker's supervisor must have reported."""
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "1")
+    monkeypatch.setattr("airflow_accel_provider.triggers.job._SCHEDULER_ROUNDS", 0.2)
+    ended = SOME.with_attempt(replace(SOME.attempts[-1], outcome=Outcome.DONE))
+    begun = asyncio.get_running_loop().time()
+
+    await fired(trigger_for(ended))
+
+    assert asyncio.get_running_loop().time() - begun >= 1.2
+
+
+async def test_a_kill_outlives_its_cancellations(jobs: Client, emulator: Emulator) -> None:
+    """A kill that Airflow cancels over and over while it works still cancels the job."""
+    job = submitted(jobs)
+    mark = emulator.mark()
+    kill = asyncio.create_task(trigger_for(record_of(job)).on_kill())
+
+    await asyncio.sleep(0)
+    kill.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await kill
+    async with asyncio.timeout(PATIENCE):
+        while not cancelled(emulator, mark):
+            await asyncio.sleep(0.05)
+
+    assert cancelled(emulator, mark) == [job["id"]]
 
 
 # --- against a Google that lives

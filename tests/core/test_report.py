@@ -91,7 +91,8 @@ def test_user_code() -> None:
     text = report("score", running(), failure)
 
     assert text.startswith(
-        "score failed on nvidia-l4 on g2-standard-8 in us-central1 (job job-1), user code: the pipeline's own code raised."
+        "score failed on nvidia-l4 on g2-standard-8 in us-central1 (job job-1), user code:"
+        " the pipeline's own code raised."
     )
     assert text.endswith("ValueError")
 

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_accel_provider.core.identity import label_value
 from airflow_accel_provider.exceptions import (
+    AcceleratorJobError,
     AcceleratorMissingError,
     AcceleratorPermissionError,
     AcceleratorPipelineError,
@@ -56,8 +57,8 @@ def test_pipeline_that_raises_before_submission(google: LocalGoogle) -> None:
     with pytest.raises(AcceleratorPipelineError) as failed:
         run.run()
     said = str(failed.value)
-    assert said.startswith("score failed on nvidia-l4 on g2-standard-8 in us-central1: its own code raised.")
-    assert "The launcher ended with exit code 1 before there was a job." in said
+    head = "score failed on nvidia-l4 on g2-standard-8 in us-central1, user code: the launcher ended with exit code 1 "
+    assert said.startswith(f"{head}before there was a job.\n\n")
     assert "reading the model" in said
     assert said.endswith("KeyError: \"model 'digits-7' is not in the registry\"")
     assert len(run.record["attempts"]) == 1
@@ -69,7 +70,7 @@ def test_pipeline_that_ignores_its_arguments(google: LocalGoogle) -> None:
     run = run_of(google, py_file=str(PIPELINES / "ignores.py"), fallback=FALLBACK)
     with pytest.raises(AcceleratorPipelineError) as failed:
         run.run()
-    assert "does the pipeline pass its arguments on to PipelineOptions?" in str(failed.value)
+    assert "does the pipeline pass its arguments on to PipelineOptions?\n" in str(failed.value)
     assert str(failed.value).endswith("0 rows to score")
     assert len(run.record["attempts"]) == 1
 
@@ -83,13 +84,24 @@ def test_job_whose_creation_was_not_answered_is_found(google: LocalGoogle) -> No
     assert [job["job_id"] for job in google.created(since=since)] == [value["job_id"]]
 
 
-def test_refused_creation_is_told(google: LocalGoogle) -> None:
-    """A refusal to create the job fails the task as one of permission, and no other place is tried."""
-    google.fail(CREATE, times=20, status=403, message="Missing dataflow.jobs.create on resource project")
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (403, AcceleratorPermissionError, ", permission: the service refused the caller.\n"),
+        (400, AcceleratorPipelineError, ", configuration: the service refused the job.\n"),
+    ],
+)
+def test_refused_creation_is_told(
+    google: LocalGoogle, status: int, error: type[AcceleratorJobError], said: str
+) -> None:
+    """When the service refuses to create the job the failure says why, and no other place is tried."""
+    google.fail(CREATE, times=20, status=status, message="It is not to be.")
     since = google.mark()
     run = run_of(google, fallback=FALLBACK)
-    with pytest.raises(AcceleratorPermissionError, match=r"a permission is missing\. The service refused the caller"):
+    with pytest.raises(error) as failed:
         run.run()
+    assert said in str(failed.value)
+    assert str(failed.value).endswith("It is not to be.")
     assert len(run.record["attempts"]) == 1
     assert google.created(since=since) == []
 

@@ -31,7 +31,7 @@ _PASSING = [
     (re.compile(r"[\w-]+-harness-\w+"), "VM"),
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
 ]
-# Whether a doomed attempt is cancelled before the service gives up, and which words it says last, is a matter of seconds.
+# Whether a doomed attempt is cancelled or fails first, and the service's last words on it, are a matter of seconds.
 _PASSING_KEYS = {"outcome", "evidence", "job_id", "job_name", "submitted_at", "ended_at", "at", "url"}
 
 
@@ -115,11 +115,16 @@ SAID: dict[str, tuple[str, list[str]]] = {
     ),
     "unproven": (
         "AcceleratorMissingError",
-        [f"score failed on {L4} (job ", "the accelerator was not there", "runs without nvidia-l4"],
+        [f"score failed on {L4} (job ", "accelerator missing: worker g2-standard-8", "runs without nvidia-l4"],
     ),
     "raises": (
         "AcceleratorPipelineError",
-        [f"score failed on {L4} (job ", "its own code raised", "row 7 has no pixels", "while running 'Score'"],
+        [
+            f"score failed on {L4} (job ",
+            "user code: the pipeline's own code raised",
+            "row 7 has no pixels",
+            "while running 'Score'",
+        ],
     ),
 }
 

@@ -3,7 +3,8 @@
 Events in the ledger, each with ``job_id``, ``name`` and ``location``: ``dataflow.job.created`` (``principal``,
 ``labels``), ``dataflow.job.returned`` (an active job answered in place of a new one), ``dataflow.job.state``
 (``state``), ``dataflow.job.requested`` (``state``, ``principal``), ``dataflow.workers.refused`` (``zone``, ``reason``,
-``text``), ``compute.instance.created`` and ``compute.instance.deleted`` (``instance``, ``zone``).
+``text``), ``compute.instance.created`` and ``compute.instance.deleted`` (``instance``, ``zone``; the former also the
+``accelerator`` and ``count`` it was given).
 """
 
 from __future__ import annotations

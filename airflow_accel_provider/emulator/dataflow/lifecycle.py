@@ -125,7 +125,8 @@ class Lifecycle:
     def _granted(self, job: Job, grant: Grant) -> Job:
         self._dataflow.instances.put(grant.instances)
         for vm in grant.instances:
-            self._event("compute.instance.created", job, instance=vm.name, zone=vm.zone)
+            carried = {"accelerator": vm.accelerator or "", "count": vm.count}
+            self._event("compute.instance.created", job, instance=vm.name, zone=vm.zone, **carried)
         if grant.short:
             wanted = job.demand.workers
             self._scale(job, "ACTUATION_FAILURE", current=len(grant.instances), target=wanted, text=grant.short)
