@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import uuid
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,31 +12,28 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseOperator
 
-from airflow_accel_provider.core.console import urls
 from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind, Scope
 from airflow_accel_provider.core.fallback import Finish, GiveUp, Policy, cancelling, close, decide, is_searching
-from airflow_accel_provider.core.identity import job_labels
 from airflow_accel_provider.core.problems import Problem, error
-from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record, begin, resume
+from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record
 from airflow_accel_provider.core.report import attempt_line, plan_table, report
 from airflow_accel_provider.core.result import result
 from airflow_accel_provider.core.validation import check_life
 from airflow_accel_provider.exceptions import AcceleratorCancelledError, AcceleratorConfigurationError, job_error
 from airflow_accel_provider.links import LINKS
 from airflow_accel_provider.operators._connections import hide, named_connection
+from airflow_accel_provider.operators._context import labels_for, open_record, pages_of, publish, store
 from airflow_accel_provider.operators._settings import default_deferrable
 from airflow_accel_provider.operators._settings import poll_interval as default_poll_interval
 from airflow_accel_provider.operators._verdict import refuse, warn
-from airflow_accel_provider.triggers._follow import Followed, OwnLook, Stopped, follow
-from airflow_accel_provider.triggers.job import AcceleratorJobTrigger, read_event
 
+# Hooks and triggers are imported where a task runs: parsing a DAG needs neither, and pays for every import.
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_accel_provider.hooks.session import GoogleSession
-
-RECORD_KEY = "accel_job"
-"""The key of ``task_state_store`` under which a task instance's record is kept."""
+    from airflow_accel_provider.triggers._follow import Followed
+    from airflow_accel_provider.triggers.job import AcceleratorJobTrigger
 
 OnUnproven = Literal["warn", "fail"]
 
@@ -138,7 +134,7 @@ class AcceleratorJobOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, adopt or submit, wait, and return the winner with every attempt."""
         session = self._usable_session()
-        record, stale = self._open_record(context, session.project)
+        record, stale = open_record(context, project=session.project, prefix=self.job_name)
         self._check_again(session, submits=record.open is None)
         self._record = record
         # Written only when it has ended, so that a crash in between does not forget it.
@@ -149,6 +145,8 @@ class AcceleratorJobOperator(BaseOperator):
 
     def resume(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Go on with what the trigger saw."""
+        from airflow_accel_provider.triggers.job import read_event
+
         followed = read_event(event)
         self._save(context, followed.record)
         return self._go_on(context, self._connect(), followed)
@@ -187,7 +185,6 @@ class AcceleratorJobOperator(BaseOperator):
         return (*check_life(vars(self)), *self.problems(project))
 
     def _connect(self) -> GoogleSession:
-        # Imported here: the google provider behind it takes seconds, which parsing a DAG must not cost.
         from airflow_accel_provider.hooks.session import GoogleSession
 
         hide(self.secrets())
@@ -199,21 +196,13 @@ class AcceleratorJobOperator(BaseOperator):
         )
         return self._session
 
-    def _open_record(self, context: Context, project: str) -> tuple[Record, Sequence[Attempt]]:
-        ti = context["ti"]
-        stored = context["task_state_store"].get(RECORD_KEY)
-        prefix = self.job_name or f"{ti.dag_id}-{ti.task_id}"
-        if isinstance(stored, dict):
-            record = Record.from_json(stored)
-            return resume(record, max_tries=ti.max_tries, now=_now(), project=project, prefix=prefix)
-        owner = uuid.uuid4().hex
-        return begin(owner=owner, max_tries=ti.max_tries, now=_now(), project=project, prefix=prefix), ()
-
     def _save(self, context: Context, record: Record) -> None:
         self._record = record
-        context["task_state_store"].set(RECORD_KEY, record.to_json())
-        if record.open:
-            self._publish(context, record.project, record.open)
+        store(context, record)
+        pages = pages_of(record)
+        if record.open and record.open.job_id and pages != self.console_pages:
+            self.console_pages = pages
+            publish(context, record.open.job_id, pages)
 
     def _advance(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
         """Act on decisions until the task waits, ends, or has nowhere to go."""
@@ -248,44 +237,16 @@ class AcceleratorJobOperator(BaseOperator):
         else:
             said = (attempt.placement, attempt.job_name, record.label(attempt), len(record.plan))
             self.log.info("launch placement=%s name=%s candidate=%s/%s", *said)
-        outcome = found or self.submit(session, attempt, self._labels(context, record, attempt))
+        outcome = found or self.submit(session, attempt, labels_for(context, record, attempt))
         launched = close(record, outcome, _now()) if isinstance(outcome, Failure) else record.with_attempt(outcome)
         self._save(context, launched)
         self._stop_if_killed(context, launched)
         return launched
 
-    def _labels(self, context: Context, record: Record, attempt: Attempt) -> dict[str, str]:
-        ti = context["ti"]
-        return job_labels(
-            owner=record.owner,
-            life=record.life,
-            attempt=attempt.n,
-            dag_id=ti.dag_id,
-            task_id=ti.task_id,
-            run_id=ti.run_id,
-            map_index=-1 if ti.map_index is None else ti.map_index,
-        )
-
-    def _publish(self, context: Context, project: str, attempt: Attempt) -> None:
-        """Push the current job's id and pages, so that the UI has them while the job runs."""
-        if not attempt.job_id:
-            return
-        pages = dict(urls(project=project, region=attempt.placement.region, job_id=attempt.job_id))
-        if pages == self.console_pages:
-            return
-        self.console_pages = pages
-        ti = context["ti"]
-        ti.xcom_push(key="dataflow_job_id", value=attempt.job_id)
-        for link in LINKS:
-            ti.xcom_push(key=link.xcom_key, value=self.console_pages[link.page])
-
     def _wait(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
         if self.deferrable:
             self.defer(trigger=self._trigger(record), method_name="resume")
-        try:
-            followed = self._follow(session, record)
-        except Stopped:
-            followed = Followed(record)
+        followed = self._follow(session, record)
         self._save(context, followed.record)
         self._stop_if_killed(context, followed.record)
         return self._go_on(context, session, followed)
@@ -298,6 +259,8 @@ class AcceleratorJobOperator(BaseOperator):
         return self._advance(context, session, followed.record)
 
     def _trigger(self, record: Record) -> AcceleratorJobTrigger:
+        from airflow_accel_provider.triggers.job import AcceleratorJobTrigger
+
         chain = self.impersonation_chain
         return AcceleratorJobTrigger(
             v=VERSION,
@@ -344,8 +307,14 @@ class AcceleratorJobOperator(BaseOperator):
             raise job_error(followed.failure.kind, followed.failure.explanation)
 
     def _follow(self, session: GoogleSession, record: Record) -> Followed:
+        """Follow the job on this worker; a kill ends that early and leaves the record as it was."""
+        from airflow_accel_provider.triggers._follow import Followed, OwnLook, Stopped, follow
+
         source = OwnLook(session, self.poll_interval, stopped=lambda: self._is_killed)
-        return asyncio.run(follow(record, source, self.policy, now=_now, log=self.log))
+        try:
+            return asyncio.run(follow(record, source, self.policy, now=_now, log=self.log))
+        except Stopped:
+            return Followed(record)
 
     @property
     def policy(self) -> Policy:

@@ -1,0 +1,65 @@
+"""What a task keeps in Airflow while it runs: its record, the current job's id and its pages."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow_accel_provider.core.console import urls
+from airflow_accel_provider.core.identity import job_labels
+from airflow_accel_provider.core.record import Attempt, Record, begin, resume
+from airflow_accel_provider.links import LINKS
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+RECORD_KEY = "accel_job"
+"""The key of ``task_state_store`` under which a task instance's record is kept."""
+
+
+def open_record(context: Context, *, project: str, prefix: str | None) -> tuple[Record, Sequence[Attempt]]:
+    """Return the record as this try must see it, and the attempts of an earlier life whose jobs must end first."""
+    ti = context["ti"]
+    stored = context["task_state_store"].get(RECORD_KEY)
+    prefix = prefix or f"{ti.dag_id}-{ti.task_id}"
+    now = datetime.now(UTC)
+    if isinstance(stored, dict):
+        return resume(Record.from_json(stored), max_tries=ti.max_tries, now=now, project=project, prefix=prefix)
+    return begin(owner=uuid.uuid4().hex, max_tries=ti.max_tries, now=now, project=project, prefix=prefix), ()
+
+
+def store(context: Context, record: Record) -> None:
+    """Write the record where it survives retries, clears and crashes of the worker."""
+    context["task_state_store"].set(RECORD_KEY, record.to_json())
+
+
+def labels_for(context: Context, record: Record, attempt: Attempt) -> dict[str, str]:
+    """Return the labels that tie the attempt's job to this task instance."""
+    ti = context["ti"]
+    return job_labels(
+        owner=record.owner,
+        life=record.life,
+        attempt=attempt.n,
+        dag_id=ti.dag_id,
+        task_id=ti.task_id,
+        run_id=ti.run_id,
+        map_index=-1 if ti.map_index is None else ti.map_index,
+    )
+
+
+def pages_of(record: Record) -> dict[str, str]:
+    """Return the console pages of the open attempt's job by link, none before there is a job."""
+    attempt = record.open
+    if attempt is None or attempt.job_id is None:
+        return {}
+    return dict(urls(project=record.project, region=attempt.placement.region, job_id=attempt.job_id))
+
+
+def publish(context: Context, job_id: str, pages: dict[str, str]) -> None:
+    """Push a job's id and pages, so that other tasks and the UI have them while it runs."""
+    ti = context["ti"]
+    ti.xcom_push(key="dataflow_job_id", value=job_id)
+    for link in LINKS:
+        ti.xcom_push(key=link.xcom_key, value=pages[link.page])
