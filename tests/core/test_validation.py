@@ -65,7 +65,7 @@ SHAPES = [
     ("nvidia-l4 on g2-standard-24 in us-central1", "machine-count", "has 2 of nvidia-l4, not 1"),
     ("nvidia-l4:3 in us-central1", "count-invalid", "the nearest is nvidia-l4:4"),
     ("nvidia-l4:16 in us-central1", "count-invalid", "1, 2, 4 or 8"),
-    ("nvidia-l4 on n1-standard-8 in us-central1", "machine-family", "needs G2, such as g2-standard-8"),
+    ("nvidia-l4 on n1-standard-8 in us-central1", "machine-family", "needs G2, such as g2-standard-4"),
     ("nvidia-l4 on n2-standard-8 in us-central1", "machine-family", "n2-standard-8 cannot carry it"),
     ("nvidia-l4 on e2-standard-8 in us-central1", "machine-family", "needs G2"),
     ("nvidia-l4 on a2-highgpu-1g in us-central1", "machine-family", "carries nvidia-tesla-a100"),
@@ -201,6 +201,8 @@ VALUES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"beam_version": "2.45.0"}, "beam-too-old", "beam_version", "needs Beam 2.46"),
     ({"beam_version": "latest"}, "beam-version", "beam_version", "such as 2.77.0"),
     ({"driver_version": "535"}, "", "", ""),
+    ({"driver_version": "5xx"}, "", "", ""),
+    ({"driver_version": "4xx"}, "driver-too-old", "driver_version", "525 or newer"),
     ({"driver_version": "latest"}, "driver-version", "driver_version", "such as 535"),
     ({"driver_version": "510"}, "driver-too-old", "driver_version", "525 or newer"),
     # The accelerator by another way
@@ -345,7 +347,7 @@ def test_order_is_questioned() -> None:
     """CPUs first, and the same place twice, are warned about; CPUs last are not."""
     assert told(check("cpu in us-central1")) == [("warning", "cpu-first", "placement")]
     assert check(PLACE, "cpu on n2-standard-8 in us-central1") == ()
-    assert told(check("nvidia-l4 in us-central1", PLACE)) == [("warning", "duplicate", "fallback[0]")]
+    assert told(check("nvidia-l4 in us-central1", "nvidia-l4 on g2-standard-4 in us-central1")) == [("warning", "duplicate", "fallback[0]")]
     assert check(PLACE, {"placement": PLACE, "num_workers": 2}) == ()
 
 

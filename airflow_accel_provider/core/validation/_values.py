@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _MODULE = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")
 _VERSION = re.compile(r"^(\d+)\.(\d+)(\.\d+)?([a-z.]\w*)?$")
-_DRIVER = re.compile(r"^\d+(\.\d+)*$")
+# "5xx" is a literal that the service takes: the newest driver of the 500s. Google's vLLM notebook and Beam's example use it.
+_DRIVER = re.compile(r"^(\d+(\.\d+)*|[1-9]xx)$")
 
 # Dataflow's Job.labels: 64 a job, keys and values of 63. The task's own are those of identity.job_labels.
 _MOST_LABELS = 64 - 7
@@ -167,11 +168,12 @@ def _check_driver(request: BeamRequest, placement: Placement, catalog: Catalog) 
     if version is None or is_templated(version):
         return
     if not _DRIVER.match(version):
-        yield error("driver-version", f"{version!r} is not a driver branch such as 535.", "driver_version")
+        yield error("driver-version", f"{version!r} is not a driver branch such as 535 or 5xx.", "driver_version")
         return
     gpu = placement.accelerator
     known = catalog.accelerator(gpu.type) if isinstance(gpu, Gpu) else None
-    if known and known.minimum_driver and int(version.partition(".")[0]) < known.minimum_driver:
+    newest = int(version.partition(".")[0].replace("xx", "99"))
+    if known and known.minimum_driver and newest < known.minimum_driver:
         text = f"{known.type} needs driver {known.minimum_driver} or newer, not {version}."
         yield error("driver-too-old", text, "driver_version")
 
