@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from demo.processes import Processes
 
 
+TIME_SCALE = "30"
+"""A minute at Google in two seconds: fast, yet workers outlive the seconds a new triggerer takes to its first look."""
+
+
 class Emulator:
     """A running emulator: where it is, how to reach it, what it saw."""
 
@@ -28,7 +32,7 @@ class Emulator:
     def start(self) -> None:
         """Start it on a free port and wait until it answers."""
         module = [sys.executable, "-m", "airflow_accel_provider.emulator"]
-        options = ["--port", "0", "--state", str(self._state), "--world", self._world]
+        options = ["--port", "0", "--state", str(self._state), "--world", self._world, "--time-scale", TIME_SCALE]
         self._processes.start("emulator", [*module, *options], clean_environment())
         wait_for("the emulator to answer", self._answers, seconds=60)
 

@@ -58,7 +58,7 @@ class Airflow:
             # The example's data covers three past days, which backfills run; a run scheduled for today could only fail.
             "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
             "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-            # In the local Google a minute lasts a second: a worker lives shorter than the usual ten seconds.
+            # In the local Google a minute lasts two seconds: the usual ten are too long to see a worker in.
             "AIRFLOW__ACCEL__POLL_INTERVAL": "2",
             # A trigger may fire only when this and a few seconds have passed; the usual 5 is felt here.
             "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",

@@ -28,7 +28,7 @@ SECONDS: Mapping[str, float] = {
     "retry_of_startup": 60,
     "vm_provisioning": 30,
     "harness_boot": 60,
-    "harness_boot_with_driver": 120,
+    "harness_boot_with_driver": 240,
     "retry_of_work_item": 10,
     "notice_of_cancel": 5,
     "worker_pool_teardown": 20,
