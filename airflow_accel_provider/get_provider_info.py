@@ -29,6 +29,7 @@ def get_provider_info() -> dict[str, Any]:
             f"{_PACKAGE}.links.AcceleratorMetricsLink",
             f"{_PACKAGE}.links.AcceleratorLogsLink",
         ],
+        "cli": [f"{_PACKAGE}.cli.mounted.commands"],
         "config": {
             "accel": {
                 "description": "Settings of the accelerator provider.",
@@ -41,6 +42,16 @@ def get_provider_info() -> dict[str, Any]:
                         "version_added": "0.1.0",
                         "type": "string",
                         "example": "europe-west4,europe-west3",
+                        "default": "",
+                    },
+                    "catalog_overlay": {
+                        "description": (
+                            "A JSON file whose rows are laid over the packaged tables of accelerators, machines, "
+                            "zones, quotas and prices; `accel catalog refresh` writes one for a project."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "/opt/airflow/accelerators.json",
                         "default": "",
                     },
                     "default_deferrable": {

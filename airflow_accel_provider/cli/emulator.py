@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NAME = "emulator"
-HELP = "run Google on loopback"
-
 MODULE = "airflow_accel_provider.emulator"
 FLAGS: Mapping[str, str] = {
     "port": "port on 127.0.0.1, 0 for a free one",
@@ -33,20 +30,21 @@ STATE_VARIABLE = "ACCEL_EMULATOR_STATE"
 ANSWER_SECONDS = 5
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of ``accel emulator`` and of ``accel emulator env``."""
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare ``accel emulator`` and ``accel emulator env``."""
+    parser = subparsers.add_parser("emulator", help="run Google on loopback", description=__doc__)
     for flag, meaning in FLAGS.items():
         parser.add_argument(f"--{flag}", help=meaning)
-    parser.set_defaults(run=start)
+    parser.set_defaults(run=run, wrong=parser.error)
     actions = parser.add_subparsers(metavar="env")
     env = actions.add_parser("env", help="print the exports that point a shell at the running emulator")
     # Not given is not None here, so that a --state before the word env still counts.
     env.add_argument("--state", default=argparse.SUPPRESS, help=FLAGS["state"])
     env.add_argument("--json", action="store_true", help="print one JSON object instead of exports")
-    env.set_defaults(run=print_environment)
+    env.set_defaults(run=print_environment, wrong=env.error)
 
 
-def start(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Become the emulator: this process is replaced, so signals reach it and nothing stays behind."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:

@@ -58,7 +58,8 @@ DEFAULT_FALLBACK_ON: tuple[FailureKind, ...] = (
 class Failure:
     """One failure with its evidence.
 
-    ``explanation`` is a sentence a person can act on, ``evidence`` the service's own words (shortened).
+    ``explanation`` is what happened, short enough for a line of a report, ``advice`` what a person can do about it,
+    ``evidence`` the service's own words (shortened). ``limit`` is the quota's, in the metric's own unit.
     """
 
     kind: FailureKind
@@ -69,7 +70,9 @@ class Failure:
     zone: str | None = None
     region: str | None = None
     metric: str | None = None
+    limit: float | None = None
     hint_zones: tuple[str, ...] = ()
+    advice: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the failure as plain JSON, leaving out what is not known."""
@@ -88,5 +91,7 @@ class Failure:
             zone=value.get("zone"),
             region=value.get("region"),
             metric=value.get("metric"),
+            limit=value.get("limit"),
             hint_zones=tuple(value.get("hint_zones", ())),
+            advice=value.get("advice", ""),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # AI zones (us-south1-ai1b, us-central1-ai1) end in more than a letter, so a zone's last part is any word.
 # Source: https://cloud.google.com/tpu/docs/regions-zones, read 2026-11.
@@ -20,6 +21,7 @@ def is_zone(text: str) -> bool:
     return bool(_ZONE.match(text))
 
 
+@lru_cache(maxsize=4096)
 def region_of(zone: str) -> str:
     """Return the region that a zone belongs to."""
     return zone.rpartition("-")[0]

@@ -18,7 +18,8 @@ _MOST_GB = 624
 class MachineType:
     """The host of a worker. ``accelerator`` and ``count`` are what every such machine carries, if anything.
 
-    Not ``on_demand`` are those that can be had with a reservation, as spot or by flex-start only.
+    Not ``on_demand`` are those that can be had with a reservation, as spot or by flex-start only, not ``on_dataflow``
+    those whose accelerator is not on Dataflow's list. ``note`` says what else a person should know.
     """
 
     name: str
@@ -27,6 +28,8 @@ class MachineType:
     accelerator: str | None = None
     count: int = 0
     on_demand: bool = True
+    on_dataflow: bool = True
+    note: str = ""
 
     @property
     def family(self) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from airflow_accel_provider.core.accelerators import Gpu
-from airflow_accel_provider.core.catalog import Catalog
 from airflow_accel_provider.core.failures import Failure, FailureKind, Resource, Scope
 from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.quota import GLOBAL, Demand, Readings, room_for
 from airflow_accel_provider.core.record import PlannedPlace
 from airflow_accel_provider.core.request import BeamRequest, Candidate
+
+if TYPE_CHECKING:
+    from airflow_accel_provider.core.catalog import Catalog
 
 # The machine families whose CPU quota Compute Engine's pages settle; which one G2 and A3 draw is not, so theirs only
 # warns. Source: https://cloud.google.com/compute/resource-usage#cpu_quota, read 2026-11.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
+from airflow_accel_provider.core.beam_options import Sdk, in_python_names
 from airflow_accel_provider.core.placement import Placement
 
 SdkProcesses = Literal["one", "per_vcpu"]
@@ -20,6 +21,9 @@ NUMBERS = (
 
 SWITCHES = ("use_public_ips", "use_mps")
 """Parameters that are true or false."""
+
+OPTIONS = ("default_pipeline_options", "pipeline_options")
+"""Parameters that are Beam options by name; the later ones win."""
 
 BEAM_NAMED = (
     *NUMBERS,
@@ -63,32 +67,37 @@ class BeamRequest:
     number_of_worker_harness_threads: int | None = None
     beam_version: str | None = None
 
-    def for_candidate(self, candidate: Candidate) -> BeamRequest:
+    def for_candidate(self, candidate: Candidate, sdk: Sdk = "python") -> BeamRequest:
         """Return the request as it is meant in one place.
 
         The candidate's overrides replace what stands here (mappings are merged, name by name), then ``{region}``,
-        ``{zone}`` and ``{accelerator}`` are filled in every string of every option, then all is :meth:`settled`.
+        ``{zone}`` and ``{accelerator}`` are filled in every string of every option, then all is :meth:`settled`. The
+        options have the names that the pipeline's SDK has for them.
         """
-        merged = replace(self, **{name: self._merged(name, value) for name, value in candidate.overrides.items()})
+        overrides = {name: self._merged(name, value) for name, value in candidate.overrides.items()}
+        merged = replace(self, **overrides) if overrides else self
         fill = filler(candidate.placement)
-        filled = {spec.name: map_strings(fill, getattr(merged, spec.name)) for spec in fields(merged)}
-        return replace(merged, **filled).settled()
+        filled = {name: map_strings(fill, getattr(merged, name)) for name in _NAMES}
+        return BeamRequest(**filled).settled(sdk)
 
-    def settled(self) -> BeamRequest:
-        """Return the same request with everything said in one place and in its own type.
+    def settled(self, sdk: Sdk = "python") -> BeamRequest:
+        """Return the same request with everything said in one place, in its own type, by its name in Beam's Python.
 
         A Beam option that has a parameter of its own moves there (the parameter wins when both are given), and numbers
         and switches that a template rendered as text are read. What cannot be read stays, for validation to refuse.
         """
-        options = {**self.default_pipeline_options, **self.pipeline_options}
+        defaults = without_refusal(in_python_names(self.default_pipeline_options, sdk))
+        own = without_refusal(in_python_names(self.pipeline_options, sdk))
+        options = {**defaults, **own}
         moved = {name: options[name] for name in BEAM_NAMED if name in options and getattr(self, name) is None}
         said = replace(
             self,
-            pipeline_options=_without(self.pipeline_options, BEAM_NAMED),
-            default_pipeline_options=_without(self.default_pipeline_options, BEAM_NAMED),
+            pipeline_options=_without(own, BEAM_NAMED),
+            default_pipeline_options=_without(defaults, BEAM_NAMED),
             **moved,
         )
-        return replace(said, **{name: read_text(getattr(said, name)) for name in (*NUMBERS, *SWITCHES)})
+        texts = [name for name in (*NUMBERS, *SWITCHES) if isinstance(getattr(said, name), str)]
+        return replace(said, **{name: read_text(getattr(said, name)) for name in texts}) if texts else said
 
     def _merged(self, name: str, value: Any) -> Any:
         own = getattr(self, name)
@@ -104,11 +113,20 @@ def read_text(value: Any) -> Any:
     return {"true": True, "false": False}.get(value.lower(), value)
 
 
+def without_refusal(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options in which the switch itself refuses public addresses, rather than a flag of its own."""
+    if read_text(options.get("no_use_public_ips")) is True:
+        return {"use_public_ips": False, **_without(options, ("no_use_public_ips",))}
+    return dict(options)
+
+
 def _without(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in set(names)}
 
 
-OVERRIDABLE = frozenset(spec.name for spec in fields(BeamRequest)) - {"py_file", "py_module"}
+_NAMES = tuple(spec.name for spec in fields(BeamRequest))
+
+OVERRIDABLE = frozenset(_NAMES) - {"py_file", "py_module"}
 """What a candidate may say differently from the operator."""
 
 
@@ -147,6 +165,8 @@ def filler(placement: Placement) -> Callable[[str], str]:
         tokens["{zone}"] = placement.zone
 
     def fill(text: str) -> str:
+        if "{" not in text:
+            return text
         for token, value in tokens.items():
             text = text.replace(token, value)
         return text
@@ -158,6 +178,8 @@ def map_strings(function: Callable[[str], str], value: Any) -> Any:
     """Apply a function to every string inside a nested value, keys of mappings excepted."""
     if isinstance(value, str):
         return function(value)
+    if not value:
+        return value
     if isinstance(value, Mapping):
         return {key: map_strings(function, item) for key, item in value.items()}
     if isinstance(value, list | tuple):

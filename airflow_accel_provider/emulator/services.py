@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow_accel_provider.emulator import iamcredentials, oauth
 from airflow_accel_provider.emulator.compute import methods as compute
+from airflow_accel_provider.emulator.compute import offers
 from airflow_accel_provider.emulator.dataflow import methods as dataflow
 from airflow_accel_provider.emulator.storage import methods as storage
 
@@ -18,4 +19,5 @@ METHODS: tuple[Method, ...] = (
     *iamcredentials.METHODS,
     *dataflow.METHODS,
     *compute.METHODS,
+    *offers.METHODS,
 )

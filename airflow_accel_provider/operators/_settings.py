@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from airflow.sdk.configuration import conf
+
+if TYPE_CHECKING:
+    from airflow_accel_provider.core.catalog import Catalog
 
 
 def default_deferrable() -> bool:
@@ -27,3 +31,14 @@ def allowed_regions() -> frozenset[str]:
     """Return the regions of ``[accel] allowed_regions``; empty means all."""
     said = conf.get("accel", "allowed_regions", fallback="") or ""
     return frozenset(region.strip() for region in said.split(",") if region.strip())
+
+
+def catalog() -> Catalog:
+    """Return the packaged catalogue with the file of ``[accel] catalog_overlay`` laid over it.
+
+    Raises :class:`~airflow_accel_provider.core.catalog.CatalogError` saying everything that is wrong with the file.
+    """
+    # Not before an operator is made: importing its module stays cheap.
+    from airflow_accel_provider.core.catalog import load_catalog
+
+    return load_catalog(conf.get("accel", "catalog_overlay", fallback="") or None)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_accel_provider.core.catalog import load_catalog
 from airflow_accel_provider.core.classification import classify_launch
 from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.identity import owns
@@ -22,7 +21,7 @@ from airflow_accel_provider.core.validation import check_beam, is_templated, rea
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorLaunchError
 from airflow_accel_provider.operators._connections import hidden
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
-from airflow_accel_provider.operators._settings import allowed_regions
+from airflow_accel_provider.operators._settings import allowed_regions, catalog
 
 if TYPE_CHECKING:
     from airflow_accel_provider.core.jobs import Job
@@ -157,7 +156,7 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
             *check_beam(
                 self._request(),
                 candidates,
-                catalog=load_catalog(),
+                catalog=catalog(),
                 project=project,
                 region=region,
                 allowed_regions=allowed_regions(),
@@ -183,7 +182,7 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
 
         candidates = self._candidates()
         readings = read_quotas(session, regions_to_read(candidates))
-        return plan(self._request(), candidates, catalog=load_catalog(), readings=readings)
+        return plan(self._request(), candidates, catalog=catalog(), readings=readings)
 
     def find(self, session: GoogleSession, attempt: Attempt) -> Attempt | None:
         """Return the attempt with the job of its name that carries our label."""
@@ -251,7 +250,8 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
     def _candidates(self) -> tuple[Candidate, ...]:
         """Return the candidates with their machine types; they were checked before."""
         read, _ = read_candidates(self.placement, self.fallback, region=self.region)
-        return tuple(resolve(candidate, load_catalog()) for candidate in read if candidate)
+        known = catalog()
+        return tuple(resolve(candidate, known) for candidate in read if candidate)
 
     def _request(self) -> BeamRequest:
         return BeamRequest(**{spec.name: getattr(self, spec.name) for spec in fields(BeamRequest)})

@@ -44,6 +44,10 @@ FULL = BeamRequest(
 )
 
 
+# The place's own tokens are filled in, all other texts stay as they are.
+TEXTS = st.text().filter(lambda text: not any(token in text for token in ("{region}", "{zone}", "{accelerator}")))
+
+
 def flags_of(
     request: BeamRequest, placement: str = "nvidia-l4 in us-central1-a", endpoint: str | None = None
 ) -> tuple[str, ...]:
@@ -107,7 +111,7 @@ def test_every_parameter_reaches_beam() -> None:
         "project": "acme-ml-prod",
         "region": "us-central1",
         "worker_zone": "us-central1-a",
-        "machine_type": "g2-standard-8",
+        "machine_type": "g2-standard-4",
         "job_name": "score-1a2b",
         "sdk_container_image": "us-central1-docker.pkg.dev/acme/beam/gpu:2.77.0",
         "disk_size_gb": 100,
@@ -218,7 +222,7 @@ def test_false_is_said_where_beam_can_say_it() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.text(), st.dictionaries(st.text(), st.integers() | st.text(), max_size=3))
+@given(TEXTS, st.dictionaries(TEXTS, st.integers() | TEXTS, max_size=3))
 def test_beam_reads_back_what_was_said(text: str, mapping: dict[str, Any]) -> None:
     """Any text and any mapping arrive in the pipeline as they were given."""
     from argparse import ArgumentParser

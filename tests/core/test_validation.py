@@ -110,7 +110,8 @@ SHAPES = [
     ("nvidia-tesla-l4 in us-central1", "unknown-accelerator", "it is called nvidia-l4"),
     ("nvidia-a100-40gb in us-central1", "unknown-accelerator", "it is called nvidia-tesla-a100"),
     ("nvidia-tesla-k80 in us-central1", "unknown-accelerator", "retired by Compute Engine on 2024-05-01"),
-    ("nvidia-h200-141gb:8 in us-central1", "unknown-accelerator", "not on Dataflow's list"),
+    ("nvidia-rtx-pro-6000 on g4-standard-48 in us-central1", "?not-listed", "not on Dataflow's list"),
+    ("nvidia-gb200:4 on a4x-highgpu-4g in us-central1", "unknown-accelerator", "not on Dataflow's list"),
     ("l4 in us-central1", "unknown-accelerator", "Beam's is nvidia-l4"),
     ("a100-40 in us-central1", "unknown-accelerator", "Beam's is nvidia-tesla-a100"),
     ("a100-80 in us-central1", "unknown-accelerator", "Beam's is nvidia-a100-80gb"),
@@ -230,7 +231,12 @@ VALUES: list[tuple[dict[str, Any], str, str, str]] = [
         "pipeline_options.resource_hints",
         "leave it out",
     ),
-    ({"options": {"resource_hints": ["min_ram=30GB"]}}, "", "", ""),
+    (
+        {"options": {"resource_hints": ["min_ram=30GB"]}},
+        "?right-fitting",
+        "pipeline_options.resource_hints",
+        "another machine",
+    ),
     # Names of options, [beam]
     ({"options": {"num-workers": 2}}, "option-spelling", "pipeline_options.num-workers", "write num_workers"),
     ({"options": {"numWorkers": 2}}, "option-spelling", "pipeline_options.numWorkers", "write num_workers"),
@@ -347,7 +353,8 @@ def test_order_is_questioned() -> None:
     """CPUs first, and the same place twice, are warned about; CPUs last are not."""
     assert told(check("cpu in us-central1")) == [("warning", "cpu-first", "placement")]
     assert check(PLACE, "cpu on n2-standard-8 in us-central1") == ()
-    assert told(check("nvidia-l4 in us-central1", "nvidia-l4 on g2-standard-4 in us-central1")) == [("warning", "duplicate", "fallback[0]")]
+    twice = check("nvidia-l4 in us-central1", "nvidia-l4 on g2-standard-4 in us-central1")
+    assert told(twice) == [("warning", "duplicate", "fallback[0]")]
     assert check(PLACE, {"placement": PLACE, "num_workers": 2}) == ()
 
 

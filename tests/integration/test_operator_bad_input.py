@@ -31,7 +31,7 @@ AT_PARSE: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("region", {"placement": "nvidia-l4 in us-centrl1"}, r"no region us-centrl1\. Did you mean us-central1\?"),
     ("count", {"placement": "nvidia-l4:2 on g2-standard-8 in us-central1"}, r"2 come with g2-standard-24"),
-    ("L4 on N1", {"placement": "nvidia-l4 on n1-standard-8 in us-central1"}, r"needs G2, such as g2-standard-8"),
+    ("L4 on N1", {"placement": "nvidia-l4 on n1-standard-8 in us-central1"}, r"needs G2, such as g2-standard-4"),
     ("zone", {"placement": "nvidia-l4 in us-central1-a", "region": "europe-west4"}, r"us-central1-a is not in region"),
     ("location", {"placement": "nvidia-l4"}, r"no location; add 'in REGION'"),
     ("subnetwork", {"fallback": ["nvidia-l4 in us-east1"], "subnetwork": SUBNETWORK}, r"needs one in us-east1"),

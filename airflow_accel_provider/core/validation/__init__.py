@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from airflow_accel_provider.core.accelerators import Cpu
+from airflow_accel_provider.core.accelerators import Cpu, Gpu
+from airflow_accel_provider.core.beam_options import Sdk, in_python_names
 from airflow_accel_provider.core.placement import Placement, PlacementError
 from airflow_accel_provider.core.problems import Problem, error, warning
-from airflow_accel_provider.core.request import BeamRequest, Candidate
+from airflow_accel_provider.core.request import OPTIONS, BeamRequest, Candidate
 from airflow_accel_provider.core.validation._life import check_life
 from airflow_accel_provider.core.validation._options import check_options, check_said_twice
 from airflow_accel_provider.core.validation._places import check_offer, check_places, check_region
 from airflow_accel_provider.core.validation._shapes import Operator, check_shape
 from airflow_accel_provider.core.validation._templated import is_templated
+from airflow_accel_provider.core.validation._tpus import check_tpu_workers, check_tpu_zone
 from airflow_accel_provider.core.validation._types import plain_overrides, plain_request
 from airflow_accel_provider.core.validation._values import check_pipeline, check_values
 
@@ -54,6 +56,7 @@ def check_beam(
     *,
     catalog: Catalog,
     operator: Operator = "gpu",
+    sdk: Sdk = "python",
     project: str | None = None,
     project_required: bool = False,
     region: str | None = None,
@@ -61,23 +64,27 @@ def check_beam(
 ) -> tuple[Problem, ...]:
     """Return all problems of a Beam pipeline and of every place it might run in, each once.
 
-    ``candidates`` are in the user's order, the placement first, ``None`` where one cannot be read yet. ``project`` is
-    what is known of it, and a missing one is wrong only when ``project_required``. No ``allowed_regions`` allow all.
+    ``candidates`` are in the user's order, the placement first, ``None`` where one cannot be read yet. The first one is
+    of the ``operator``'s kind. ``sdk`` is what the pipeline is written in. ``project`` is what is known of it, and a
+    missing one is wrong only when ``project_required``. No ``allowed_regions`` allow all.
     """
-    plain, problems = plain_request(request)
-    problems += check_pipeline(plain)
+    plain, problems = plain_request(_in_python_names(request, sdk))
+    if sdk == "python":
+        problems += check_pipeline(plain)
+    problems += _check_unused(plain, candidates)
     problems += _check_project(project, required=project_required)
-    problems += check_options(plain.default_pipeline_options, "default_pipeline_options")
-    problems += check_options(plain.pipeline_options, "pipeline_options")
+    problems += check_options(request.default_pipeline_options, "default_pipeline_options", sdk)
+    problems += check_options(request.pipeline_options, "pipeline_options", sdk)
     problems += _check_order(candidates, region, catalog)
     for n, candidate in enumerate(candidates):
         if candidate is not None:
-            problems += check_candidate(
-                request,
+            problems += _check_place(
+                plain,
                 candidate,
                 catalog,
                 where=place_name(n),
                 operator=operator,
+                sdk=sdk,
                 project=project,
                 allowed_regions=allowed_regions,
             )
@@ -91,6 +98,7 @@ def check_candidate(
     *,
     where: str = "placement",
     operator: Operator = "gpu",
+    sdk: Sdk = "python",
     project: str | None = None,
     allowed_regions: frozenset[str] = frozenset(),
 ) -> tuple[Problem, ...]:
@@ -98,21 +106,49 @@ def check_candidate(
 
     The warning ``not-offered`` says that the catalogue does not have the accelerator there.
     """
-    plain, problems = plain_request(request)
-    overrides, wrong = plain_overrides(candidate, where)
+    plain, problems = plain_request(_in_python_names(request, sdk))
+    problems += _check_place(
+        plain,
+        candidate,
+        catalog,
+        where=where,
+        operator=operator,
+        sdk=sdk,
+        project=project,
+        allowed_regions=allowed_regions,
+    )
+    return tuple(dict.fromkeys(problems))
+
+
+def _check_place(
+    plain: BeamRequest,
+    candidate: Candidate,
+    catalog: Catalog,
+    *,
+    where: str,
+    operator: Operator,
+    sdk: Sdk,
+    project: str | None,
+    allowed_regions: frozenset[str],
+) -> list[Problem]:
+    """Return the problems of one place, and of a request without values of the wrong kind as it is meant there."""
+    problems: list[Problem] = []
+    for name in OPTIONS:
+        problems += check_options(candidate.overrides.get(name), f"{where}.{name}", sdk)
+    overrides, wrong = plain_overrides(_in_python_names(candidate, sdk), where)
     placement = candidate.placement
-    for name in ("default_pipeline_options", "pipeline_options"):
-        problems += check_options(overrides.get(name, {}), f"{where}.{name}")
     problems += check_said_twice(plain, overrides, where)
     meant = plain.for_candidate(replace(candidate, overrides=overrides))
-    problems += check_shape(placement, catalog, operator=operator, where=where)
+    problems += check_shape(placement, catalog, operator=operator, where=where, first=where == place_name(0))
     problems += check_region(placement, catalog, where=where, allowed_regions=allowed_regions)
     problems += check_offer(placement, catalog, where=where)
     # What a candidate says itself is reported as its own; what it inherits is reported once for all.
     prefixes = {name: f"{where}.{name}" for name in overrides}
-    inner = [*check_values(meant, placement, catalog), *check_places(meant, placement, project=project)]
-    problems += [_renamed(problem, prefixes) for problem in inner]
-    return tuple(dict.fromkeys([*problems, *wrong]))
+    inner = [*check_values(meant, placement, catalog), *check_places(meant, placement, catalog, project=project)]
+    if operator == "tpu":
+        problems += check_tpu_zone(placement, catalog, where)
+        inner += check_tpu_workers(meant, placement, catalog)
+    return [*problems, *(_renamed(problem, prefixes) for problem in inner), *wrong]
 
 
 def resolve(candidate: Candidate, catalog: Catalog) -> Candidate:
@@ -153,6 +189,34 @@ def _check_project(project: str | None, *, required: bool) -> list[Problem]:
         return []
     text = f"{project!r} is not a project id such as acme-ml-prod; a project's number or display name does not do."
     return [error("project-invalid", text, "project_id")]
+
+
+@overload
+def _in_python_names(said: BeamRequest, sdk: Sdk) -> BeamRequest: ...
+@overload
+def _in_python_names(said: Candidate, sdk: Sdk) -> Candidate: ...
+def _in_python_names(said: BeamRequest | Candidate, sdk: Sdk) -> BeamRequest | Candidate:
+    """Return the same with the names of Beam's Python, in which all rules are written."""
+    if sdk == "python":
+        return said
+    if isinstance(said, Candidate):
+        return replace(said, overrides={**said.overrides, **_renamed_options(said.overrides, sdk)})
+    return replace(said, **_renamed_options({name: getattr(said, name) for name in OPTIONS}, sdk))
+
+
+def _renamed_options(values: Mapping[str, Any], sdk: Sdk) -> dict[str, Any]:
+    mappings = {name: values[name] for name in OPTIONS if isinstance(values.get(name), Mapping)}
+    return {name: in_python_names(options, sdk) for name, options in mappings.items()}
+
+
+def _check_unused(request: BeamRequest, candidates: Sequence[Candidate | None]) -> Iterable[Problem]:
+    """Return the parameters about GPUs that no candidate has a use for."""
+    accelerators = [candidate.placement.accelerator for candidate in candidates if candidate]
+    if len(accelerators) < len(candidates) or any(isinstance(each, Gpu) for each in accelerators):
+        return
+    for name, said in (("driver_version", request.driver_version), ("use_mps", request.use_mps)):
+        if said:
+            yield warning("gpu-only", f"{name} is for GPUs, and no candidate has one.", name)
 
 
 def _check_order(candidates: Sequence[Candidate | None], region: str | None, catalog: Catalog) -> Iterable[Problem]:

@@ -1,4 +1,4 @@
-"""Names in ``pipeline_options`` that the operator says itself, or that Beam's Python does not have."""
+"""Names in ``pipeline_options`` that the operator says itself or that Beam does not have, and values it cannot read."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from airflow_accel_provider.core.problems import Problem, error
-from airflow_accel_provider.core.request import BEAM_NAMED, BeamRequest, read_text
-from airflow_accel_provider.core.validation._templated import is_templated
+from airflow_accel_provider.core.beam_options import BeamOption, Sdk, letters, load_options, meant_by
+from airflow_accel_provider.core.options import EXPERIMENTS, LABELS, SERVICE_OPTIONS
+from airflow_accel_provider.core.problems import Problem, error, warning
+from airflow_accel_provider.core.request import BEAM_NAMED, BeamRequest, read_text, without_refusal
+from airflow_accel_provider.core.validation._templated import is_templated, texts_in
 
 _IN_PLACEMENT = "say it in the placement, 'TYPE on MACHINE_TYPE in REGION or ZONE'"
 
@@ -28,41 +30,117 @@ _RESERVED: Mapping[str, str] = {
     "impersonate_service_account": "give impersonation_chain=",
     "dataflow_endpoint": "give endpoint_url in the connection's extra",
     "worker_harness_container_image": "give sdk_container_image=",
+    "update": "leave it out, every job is a new one of its own name",
     "template_location": "leave it out, with it Beam writes a template and starts no job",
 }
 """Options that would contradict what the operator sends, and what to do instead."""
 
-_BUCKETS = {"temp_location", "staging_location"}
-_FILES = {"save_main_session", "setup_file", "requirements_file", "extra_package", "extra_packages", "sdk_location"}
-_MODES = {"streaming", "flexrs_goal", "dataflow_service_options"}
-_PARAMETERS = frozenset(spec.name for spec in fields(BeamRequest))
-_KNOWN = _PARAMETERS | _RESERVED.keys() | _BUCKETS | _FILES | _MODES
+_BY_LETTERS = {letters(name): advice for name, advice in _RESERVED.items()}
 # Parameters that Beam has no option for: under pipeline_options they would reach nobody.
-_NOT_BEAM = _PARAMETERS - {*BEAM_NAMED, "labels", "experiments"}
+_NOT_BEAM = {
+    letters(spec.name): spec.name
+    for spec in fields(BeamRequest)
+    if spec.name not in {*BEAM_NAMED, "labels", "experiments"}
+}
+_NAME = re.compile(r"^-{0,2}[^\W\d][\w.-]*$")
+_SDK_NAMES = {"python": "Python", "java": "Java", "go": "Go"}
+# Their values are judged where they are merged with the parameters.
+_JUDGED = frozenset({*BEAM_NAMED, *LABELS, *EXPERIMENTS, *SERVICE_OPTIONS})
 
 
-def check_options(options: Any, where: str) -> Iterator[Problem]:
-    """Yield the names that stand here wrongly, each with where they belong."""
+def check_options(options: Any, where: str, sdk: Sdk = "python") -> Iterator[Problem]:
+    """Yield the names that stand here wrongly, each with where they belong, and values that Beam cannot read."""
     if not isinstance(options, Mapping):
         return
-    for name in options:
+    for name, value in options.items():
         at = f"{where}.{name}"
-        if not isinstance(name, str):
-            yield error("option-name", f"{name!r} is not the name of an option; names are texts.", at)
-            continue
-        meant = _snake(name)
-        if meant in _RESERVED:
-            yield error("option-pinned", f"{name} does not go here; {_RESERVED[meant]}.", at)
-        elif meant in _NOT_BEAM:
-            yield error("option-pinned", f"{name} is no option of Beam's; give {meant}= to the operator.", at)
-        elif name != meant and (meant in _KNOWN or name.startswith("-")):
-            yield error("option-spelling", f"Beam's Python does not know {name}; write {meant}.", at)
+        if isinstance(name, str) and _NAME.match(name):
+            problem = None if _says_nothing(value) else _check_place(name, at)
+            problem = problem or _check_name(name, at, sdk)
+            yield from [problem] if problem else []
+            if problem is None or not problem.is_error:
+                yield from _check_value(name, value, at, sdk)
+        else:
+            yield error("option-name", f"{name!r} is not the name of an option, such as temp_location.", at)
+
+
+def _says_nothing(value: Any) -> bool:
+    return value is None or read_text(value) is False
+
+
+def _check_place(name: str, at: str) -> Problem | None:
+    spelled = letters(name)
+    if spelled in _BY_LETTERS:
+        return error("option-pinned", f"{name} does not go here; {_BY_LETTERS[spelled]}.", at)
+    if spelled in _NOT_BEAM:
+        return error("option-pinned", f"{name} is no option of Beam's; give {_NOT_BEAM[spelled]}= to the operator.", at)
+    return None
+
+
+def _check_name(name: str, at: str, sdk: Sdk) -> Problem | None:
+    spelled = letters(name)
+    known = load_options(sdk).by_letters.get(spelled)
+    if name in load_options(sdk).options:
+        return None
+    if known or name.startswith("-"):
+        meant = known.name if known else name.lstrip("-")
+        refuses = known is not None and spelled != letters(known.name)
+        text = f"Beam's {_SDK_NAMES[sdk]} does not know {name}; write {meant}{', which is its opposite' * refuses}."
+        return error("option-spelling", text, at)
+    close = meant_by(sdk, name)
+    if close:
+        text = f"{name} is no option of Beam's; if it is not the pipeline's own, {close} is meant."
+        return warning("option-spelling", text, at)
+    return None
+
+
+def _check_value(name: str, value: Any, at: str, sdk: Sdk) -> Iterator[Problem]:
+    option = load_options(sdk).options.get(name)
+    if any("\0" in text for _, text in texts_in(value, at)):
+        yield error("option-value", f"{name} has a NUL character, which no command line can carry.", at)
+    elif (
+        option and value is not None and not is_templated(value) and load_options(sdk).python_name(name) not in _JUDGED
+    ):
+        wanted = _wanted(option, value)
+        if wanted:
+            yield error("option-value", f"{value!r} does not do for {name}; give {wanted}.", at)
+        elif option.is_on and read_text(value) is False:
+            yield warning("option-not-sent", f"Beam's command line cannot switch {name} off; it stays on.", at)
+
+
+def _wanted(option: BeamOption, value: Any) -> str | None:
+    """Return what Beam reads for the option, if the value is not that."""
+    read = read_text(value)
+    if option.kind == "switch":
+        return None if isinstance(read, bool) else "True or False"
+    if option.kind == "integer":
+        is_whole = isinstance(read, int) and not isinstance(read, bool)
+        return None if is_whole or (isinstance(value, str) and _WHOLE.match(value)) else "a whole number"
+    if option.kind == "number":
+        return None if _is_number(value) else "a number"
+    if option.choices:
+        return None if value in option.choices else f"one of {', '.join(option.choices)}"
+    if option.kind == "text" and isinstance(value, list | tuple | Mapping):
+        return "a text"
+    return None
+
+
+_WHOLE = re.compile(r"^[+-]?\d+$", re.ASCII)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
 
 
 def check_said_twice(request: BeamRequest, overrides: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """Yield the parameters that ``pipeline_options`` says differently."""
     own = {"pipeline_options": request.pipeline_options}
-    for at, options in ({**own, f"{where}.pipeline_options": overrides.get("pipeline_options", {})}).items():
+    for at, said_there in ({**own, f"{where}.pipeline_options": overrides.get("pipeline_options", {})}).items():
+        options = without_refusal(said_there)
         for name in BEAM_NAMED:
             parameter = overrides.get(name, getattr(request, name))
             said = options.get(name)
@@ -71,8 +149,3 @@ def check_said_twice(request: BeamRequest, overrides: Mapping[str, Any], where: 
             if read_text(parameter) != read_text(said):
                 text = f"{name} is {said!r} here and {parameter!r} as a parameter; say it once, as {name}=."
                 yield error("said-twice", text, f"{at}.{name}")
-
-
-def _snake(name: str) -> str:
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-"))
-    return words.replace("-", "_").lower()

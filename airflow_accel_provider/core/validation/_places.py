@@ -60,12 +60,14 @@ def check_offer(placement: Placement, catalog: Catalog, *, where: str) -> Iterat
         yield warning("not-offered", text, where)
 
 
-def check_places(request: BeamRequest, placement: Placement, *, project: str | None) -> Iterator[Problem]:
+def check_places(
+    request: BeamRequest, placement: Placement, catalog: Catalog, *, project: str | None
+) -> Iterator[Problem]:
     """Yield what is bound to another place than the candidate's."""
     yield from _check_tokens(request, placement)
     yield from _check_subnetwork(request.subnetwork, placement)
     yield from _check_key(request.dataflow_kms_key, placement)
-    yield from _check_buckets(request, placement, project)
+    yield from _check_buckets(request, placement, catalog, project)
 
 
 def _check_tokens(request: BeamRequest, placement: Placement) -> Iterator[Problem]:
@@ -110,13 +112,17 @@ def _check_key(key: Any, placement: Placement) -> Iterator[Problem]:
         yield error("kms-key-region", text, "dataflow_kms_key")
 
 
-def _check_buckets(request: BeamRequest, placement: Placement, project: str | None) -> Iterator[Problem]:
+def _check_buckets(
+    request: BeamRequest, placement: Placement, catalog: Catalog, project: str | None
+) -> Iterator[Problem]:
     options = {**request.default_pipeline_options, **request.pipeline_options}
     given = {name: options[name] for name in ("temp_location", "staging_location") if options.get(name) is not None}
     for name, path in given.items():
         if not is_templated(path) and not (isinstance(path, str) and _BUCKET_PATH.match(path)):
             text = f"{path!r} is not a path in a bucket, such as gs://BUCKET/tmp; Beam would pass it over."
             yield error("bucket-path", text, f"pipeline_options.{name}")
+        elif not is_templated(path):
+            yield from _check_bucket_region(path, placement, catalog, f"pipeline_options.{name}")
     if given:
         return
     where = "pipeline_options.temp_location"
@@ -127,3 +133,15 @@ def _check_buckets(request: BeamRequest, placement: Placement, project: str | No
     bucket = default_bucket(known, placement.region) if known else f"dataflow-staging-{placement.region}-MD5_OF_PROJECT"
     text = f"There is no temp_location; in {placement.region} Beam would use, and if need be make, gs://{bucket}/."
     yield warning("temp-location-missing", text, where)
+
+
+def _check_bucket_region(path: str, placement: Placement, catalog: Catalog, where: str) -> Iterator[Problem]:
+    """Yield a warning when a bucket's name says another region; what region it is in nobody can see from here."""
+    bucket = path.removeprefix("gs://").partition("/")[0]
+    said = re.search(r"(?:^|[^a-z])([a-z]+-[a-z]+\d+)(?=$|[^0-9])", bucket)
+    region = next((each for each in catalog.regions if said and said[1].endswith(each)), None)
+    if region and region != placement.region and placement.region not in bucket:
+        text = (
+            f"By its name {bucket} is in {region}, and {placement} is not; {{region}} in the name would follow the job."
+        )
+        yield warning("bucket-region", text, where)

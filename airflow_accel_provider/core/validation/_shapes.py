@@ -12,6 +12,7 @@ from airflow_accel_provider.core.machines import (
     parse_custom,
 )
 from airflow_accel_provider.core.problems import Problem, error, nearest, warning
+from airflow_accel_provider.core.validation._tpus import check_tpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,35 +22,81 @@ if TYPE_CHECKING:
 
 Operator = Literal["gpu", "tpu"]
 
+_ARM_CARRIERS = frozenset({"a4x"})
+"""Families with GPUs of their own on Arm processors, on which Dataflow takes none.
 
-def check_shape(placement: Placement, catalog: Catalog, *, operator: Operator, where: str) -> Iterator[Problem]:
-    """Yield what is wrong with the accelerator, the machine type and the two together."""
+Source: https://cloud.google.com/compute/docs/accelerator-optimized-machines and …/dataflow/docs/gpu/gpu-support, read
+2026-11.
+"""
+
+
+def check_shape(
+    placement: Placement, catalog: Catalog, *, operator: Operator, where: str, first: bool
+) -> Iterator[Problem]:
+    """Yield what is wrong with the accelerator, the machine type and the two together.
+
+    The ``first`` place is of the operator's own kind; a TPU's fallback may be GPUs.
+    """
     accelerator = placement.accelerator
     machine_type = placement.machine_type
     if isinstance(accelerator, Cpu):
         yield from _check_cpu(machine_type, catalog, where)
         return
-    is_tpu = accelerator.type.startswith("tpu-")
-    if is_tpu or operator == "tpu":
-        yield from _check_operator(accelerator.type, operator, where, is_tpu=is_tpu)
-        return
+    is_tpu = _means_tpu(accelerator, catalog)
+    if is_tpu and operator == "gpu":
+        text = (
+            f"{accelerator.type} is a TPU; use BeamTpuPipelineOperator for it, with GPUs as its fallback if you like."
+        )
+        yield error("wrong-operator", text, where)
+    elif not is_tpu and operator == "tpu" and first:
+        text = f"{accelerator.type} is not a TPU; use BeamGpuPipelineOperator for it, or name a TPU first."
+        yield error("wrong-operator", text, where)
+    elif is_tpu:
+        yield from check_tpu(placement, catalog, where)
+    else:
+        yield from _check_gpu_place(accelerator, placement, catalog, where)
+
+
+def _means_tpu(accelerator: Gpu | Tpu, catalog: Catalog) -> bool:
+    known_name = catalog.names.get(accelerator.type)
+    meant = known_name.meant if known_name else accelerator.type
+    return meant.startswith("tpu-")
+
+
+def _check_gpu_place(accelerator: Gpu | Tpu, placement: Placement, catalog: Catalog, where: str) -> Iterator[Problem]:
     known = catalog.accelerator(accelerator.type)
     if isinstance(accelerator, Tpu):
         text = f"{accelerator.type} is a GPU type; it takes a count, such as {accelerator.type}:2, and no topology."
         yield error("topology-of-gpu", text, where)
-    elif known is None:
-        yield _unknown_accelerator(accelerator.type, catalog, where)
-        if machine_type:
-            yield from _check_name(machine_type, catalog, where)
-    else:
+    elif known:
         yield from _check_gpu(accelerator, known, placement, catalog, where)
+    elif catalog.machines_of(accelerator.type):
+        yield from _check_unlisted(accelerator, placement, catalog, where)
+    else:
+        yield _unknown_accelerator(accelerator.type, catalog, where)
+        if placement.machine_type:
+            yield from _check_name(placement.machine_type, catalog, where)
 
 
-def _check_operator(type_: str, operator: Operator, where: str, *, is_tpu: bool) -> Iterator[Problem]:
-    if is_tpu and operator == "gpu":
-        yield error("wrong-operator", f"{type_} is a TPU; use BeamTpuPipelineOperator for it.", where)
-    if not is_tpu and operator == "tpu":
-        yield error("wrong-operator", f"{type_} is not a TPU; use BeamGpuPipelineOperator for it.", where)
+def _check_unlisted(gpu: Gpu, placement: Placement, catalog: Catalog, where: str) -> Iterator[Problem]:
+    """Yield what is wrong with a GPU that Compute Engine has and Dataflow's list does not name."""
+    carriers = catalog.machines_of(gpu.type)
+    if all(machine.family in _ARM_CARRIERS for machine in carriers):
+        yield _unknown_accelerator(gpu.type, catalog, where)
+        return
+    near = catalog.names.get(gpu.type)
+    instead = f"; the nearest that is on it is {near.meant}" if near else ""
+    yield warning("not-listed", f"{gpu.type} is not on Dataflow's list of GPU types, by our tables{instead}.", where)
+    right = [machine.name for machine in carriers if machine.count == gpu.count]
+    if not right:
+        text = f"A worker has {_either(catalog.counts_of(gpu.type))} of {gpu.type}, not {gpu.count}."
+        yield error("count-invalid", text, where)
+    elif placement.machine_type is None:
+        yield error("machine-missing", f"{gpu} has no default machine type here; name {_either(right)}.", where)
+    elif placement.machine_type not in right:
+        yield error("machine-family", f"{gpu} comes with {_either(right)}, not {placement.machine_type}.", where)
+    else:
+        yield from _check_carrier(gpu, catalog.machines[placement.machine_type], catalog, where)
 
 
 def _unknown_accelerator(type_: str, catalog: Catalog, where: str) -> Problem:
@@ -66,7 +113,7 @@ def _check_cpu(machine_type: str | None, catalog: Catalog, where: str) -> Iterat
         return
     machine = catalog.machine(machine_type)
     if machine and machine.accelerator:
-        carried = Gpu(machine.accelerator, machine.count)
+        carried = catalog.carried_by(machine)
         text = f"{machine_type} always carries {carried}; say that instead of cpu, or take n1-standard-8."
         yield error("machine-carries-accelerator", text, where)
     yield from _check_name(machine_type, catalog, where)

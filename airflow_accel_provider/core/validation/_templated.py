@@ -9,7 +9,8 @@ LATER = "{{ later }}"
 """Stands for a text that is known only when the task starts."""
 
 _MARKS = ("{{", "{%", "{#")
-_PLAIN = (str, bool, int, float, type(None), Mapping, list, tuple)
+# Asked of every value, so what is quick to tell comes first.
+_PLAIN = (str, bool, int, float, type(None), dict, list, tuple, Mapping)
 
 
 def is_templated(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from airflow_accel_provider.core.options import EXPERIMENTS, LABELS, SERVICE_OPTIONS
@@ -36,9 +36,8 @@ _PLACE_WORDS = frozenset({"region", "zone", "machine_type", "accelerator", "work
 def plain_request(request: BeamRequest) -> tuple[BeamRequest, list[Problem]]:
     """Return the request with stand-ins where a value is of the wrong kind or not known yet, and what was wrong."""
     problems: list[Problem] = []
-    values = {spec.name: getattr(request, spec.name) for spec in fields(request)}
-    plain = {name: _plain(name, value, name, problems) for name, value in values.items()}
-    return replace(request, **plain), problems
+    plain = {name: _plain(name, getattr(request, name), name, problems) for name in _DEFAULTS}
+    return BeamRequest(**plain), problems
 
 
 def plain_overrides(candidate: Candidate, where: str) -> tuple[dict[str, Any], list[Problem]]:
@@ -50,10 +49,10 @@ def plain_overrides(candidate: Candidate, where: str) -> tuple[dict[str, Any], l
 
 def _plain(name: str, value: Any, where: str, problems: list[Problem]) -> Any:
     """Return the value, or what stands in for it; say what is wrong with it."""
-    found = _faults(name, value, where)
-    problems += found
     if value is None:
         return _DEFAULTS[name]
+    found = _faults(name, value, where)
+    problems += found
     if name in _OPTIONS and isinstance(value, Mapping):
         return {key: _plain_option(key, item, where, problems) for key, item in value.items()}
     if not found and not is_templated(value):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _TABLES: Mapping[str, Any] = json.loads((Path(__file__).parent / "tables.json").read_text(encoding="utf-8"))
 
@@ -71,8 +71,9 @@ ACCELERATORS: Mapping[str, Accelerator] = MappingProxyType(
 )
 """Every accelerator type a worker can be given."""
 
-BUILT_IN: Mapping[str, Machine] = MappingProxyType(
-    {
+
+def _machines(rows: Mapping[str, Any]) -> dict[str, Machine]:
+    return {
         name: Machine(
             name=name,
             family=name.partition("-")[0],
@@ -81,10 +82,24 @@ BUILT_IN: Mapping[str, Machine] = MappingProxyType(
             accelerator=accelerator,
             count=count,
         )
-        for name, (cpus, memory, accelerator, count) in _TABLES["machines"].items()
+        for name, (cpus, memory, accelerator, count) in rows.items()
     }
-)
+
+
+BUILT_IN: Mapping[str, Machine] = MappingProxyType(_machines(_TABLES["machines"]))
 """The machine types with accelerators built in."""
+
+
+_LISTED: Mapping[str, Any] = _TABLES["published_only"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """An accelerator type as Compute Engine lists it; ``most`` is how many of it one machine can have."""
+
+    name: str
+    zones: frozenset[str]
+    most: int
 
 
 def find_machine(name: str) -> Machine | None:
@@ -105,6 +120,45 @@ def find_machine(name: str) -> Machine | None:
     return None
 
 
+def machine_zones(machine: Machine) -> frozenset[str]:
+    """Return the zones that list a machine type: all of them, where it carries no accelerator."""
+    return _MACHINE_ZONES.get(machine.name) or _ACCELERATOR_ZONES[machine.accelerator]
+
+
 def region_of(zone: str) -> str:
     """Return the region that a zone's name begins with."""
     return zone.rpartition("-")[0]
+
+
+def _sizes() -> Iterator[Machine]:
+    for family, row in _TABLES["families"].items():
+        for shape in row.get("gb_per_cpu", ()):
+            for cpus in row["cpus"]:
+                machine = find_machine(f"{family}-{shape}-{cpus}")
+                if machine:
+                    yield machine
+
+
+def _most(name: str) -> int:
+    attached: Iterable[int] = ACCELERATORS[name].n1_hosts if name in ACCELERATORS else ()
+    return max((*attached, *(machine.count for machine in MACHINE_TYPES if machine.accelerator == name)))
+
+
+MACHINE_TYPES: tuple[Machine, ...] = (*BUILT_IN.values(), *_machines(_LISTED["machines"]).values(), *_sizes())
+"""Every machine type that is listed, those for TPUs and for GPUs that no worker gets here too."""
+
+PUBLISHED: Mapping[str, Publication] = MappingProxyType(
+    {
+        name: Publication(name=name, zones=frozenset(_zones(row["zones"])), most=_most(name))
+        for name, row in {**_TABLES["accelerators"], **_LISTED["accelerators"]}.items()
+    }
+)
+"""Every accelerator type that is listed, under Compute Engine's own name."""
+
+_ACCELERATOR_ZONES: Mapping[str | None, frozenset[str]] = {
+    None: frozenset(zone for zones in ZONES.values() for zone in zones),
+    **{name: publication.zones for name, publication in PUBLISHED.items()},
+}
+_MACHINE_ZONES: Mapping[str, frozenset[str]] = {
+    name: frozenset(_zones(places)) for name, places in _TABLES["machine_zones"].items()
+}

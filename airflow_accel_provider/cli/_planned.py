@@ -1,0 +1,143 @@
+"""Plans over live quotas, for requests of ``accel plan``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from airflow.sdk import Connection
+
+from airflow_accel_provider.core.catalog import Catalog
+from airflow_accel_provider.core.checking import beam_request, check_request, problem_json, spark_request
+from airflow_accel_provider.core.planning import plan, regions_to_read
+from airflow_accel_provider.core.problems import Problem, warning
+from airflow_accel_provider.core.quota import Readings, room_for
+from airflow_accel_provider.core.record import PlannedPlace
+from airflow_accel_provider.core.request import Candidate
+from airflow_accel_provider.core.spark import load_spark_catalog, spark_demands
+from airflow_accel_provider.core.validation import read_candidates, resolve
+from airflow_accel_provider.exceptions import AcceleratorConfigurationError
+from airflow_accel_provider.hooks.quota import read_quotas
+from airflow_accel_provider.hooks.session import GoogleSession
+
+_DEFAULT_CONNECTION = "google_cloud_default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """Where one request would be tried, or why it would not be."""
+
+    problems: tuple[Problem, ...]
+    places: tuple[PlannedPlace, ...] = ()
+    project: str | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        """Tell whether there is a place to start with."""
+        return any(place.rejected is None for place in self.places)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer of ``accel plan``."""
+        return {
+            "ok": self.is_ok,
+            "project": self.project,
+            "problems": [problem_json(problem) for problem in self.problems],
+            "places": [place.to_json() for place in self.places],
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Planner:
+    """Plans requests, with one session for all that share a connection. What is given here wins over a request."""
+
+    conn_id: str | None
+    project: str | None
+    endpoint_url: str | None
+    allowed_regions: frozenset[str]
+    catalog: Catalog
+    today: date
+    _sessions: dict[str, GoogleSession] = field(default_factory=dict)
+
+    def plan(self, request: Any) -> Planned:
+        """Return the plan of a request. Raises :class:`AcceleratorConfigurationError` for an unusable connection."""
+        checked = check_request(request, catalog=self.catalog, today=self.today, allowed_regions=self.allowed_regions)
+        if not checked.is_ok:
+            return Planned(problems=checked.problems)
+        return self._planned(request, checked.problems)
+
+    def answer(self, request: Any) -> dict[str, Any]:
+        """Return the plan of a request as JSON. Raises :class:`ValueError` for an unusable connection."""
+        try:
+            return self.plan(request).to_json()
+        except AcceleratorConfigurationError as unusable:
+            raise ValueError(str(unusable)) from unusable
+
+    def _planned(self, request: Mapping[str, Any], problems: tuple[Problem, ...]) -> Planned:
+        read, _ = read_candidates(request["placement"], request.get("fallback", ()), region=request.get("region"))
+        candidates = [candidate for candidate in read if candidate]
+        if len(candidates) < len(read):
+            text = "Places that a template gives are known when the task starts, and are left out here."
+            problems = (*problems, warning("templated", text, "placement"))
+        session = self._session(request)
+        readings = read_quotas(session, regions_to_read(candidates))
+        places = _places(request, candidates, self.catalog, readings)
+        return Planned(problems=problems, places=places, project=session.project)
+
+    def _session(self, request: Mapping[str, Any]) -> GoogleSession:
+        said = {
+            "impersonation_chain": request.get("impersonation_chain"),
+            "project_id": self.project or request.get("project_id"),
+            "quota_project_id": request.get("quota_project_id"),
+        }
+        conn_id = self.conn_id or request.get("gcp_conn_id") or _DEFAULT_CONNECTION
+        key = json.dumps([conn_id, said])
+        if key not in self._sessions:
+            self._sessions[key] = GoogleSession.from_connection(self._connection(conn_id), **said)
+        return self._sessions[key]
+
+    def _connection(self, conn_id: str) -> Connection:
+        connection = connection_from_environment(conn_id)
+        if connection is None and (self.conn_id or conn_id != _DEFAULT_CONNECTION):
+            raise AcceleratorConfigurationError(
+                f"There is no connection {conn_id!r} in the environment; export {_variable(conn_id)}, "
+                "or leave it out to use Google's default credentials with --project"
+            )
+        found = connection or Connection(conn_id=conn_id, conn_type="google_cloud_platform")
+        if not self.endpoint_url:
+            return found
+        extra = json.dumps({**found.extra_dejson, "endpoint_url": self.endpoint_url})
+        return Connection(conn_id=conn_id, conn_type=found.conn_type, extra=extra)
+
+
+def _places(
+    request: Mapping[str, Any], candidates: Sequence[Candidate], catalog: Catalog, readings: Readings
+) -> tuple[PlannedPlace, ...]:
+    if request["operator"] != "DataprocGpuBatchOperator":
+        resolved = [resolve(candidate, catalog) for candidate in candidates]
+        return plan(beam_request(request), resolved, catalog=catalog, readings=readings)
+    asked, tables = spark_request(request), load_spark_catalog()
+    rooms = [
+        room_for(spark_demands(asked.for_candidate(each), each.placement, tables), readings) for each in candidates
+    ]
+    return tuple(
+        PlannedPlace(placement=each.placement, rejected=room.shortage, warnings=room.warnings)
+        for each, room in zip(candidates, rooms, strict=True)
+    )
+
+
+def connection_from_environment(conn_id: str) -> Connection | None:
+    """Return the connection that ``AIRFLOW_CONN_…`` holds, as JSON or as a URI, or ``None``."""
+    said = os.environ.get(_variable(conn_id))
+    if not said:
+        return None
+    if said.lstrip().startswith("{"):
+        return Connection.from_json(said, conn_id)
+    return Connection.from_uri(said, conn_id)
+
+
+def _variable(conn_id: str) -> str:
+    return f"AIRFLOW_CONN_{conn_id.upper()}"

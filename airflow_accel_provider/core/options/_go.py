@@ -1,0 +1,47 @@
+"""The argument list of a Beam Go launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow_accel_provider.core.beam_options import load_options
+from airflow_accel_provider.core.options._said import own_options, plain_text, users_options
+
+if TYPE_CHECKING:
+    from airflow_accel_provider.core.placement import Placement
+    from airflow_accel_provider.core.request import BeamRequest
+
+
+def go_flags(
+    request: BeamRequest,
+    placement: Placement,
+    *,
+    project: str,
+    job_name: str,
+    labels: Mapping[str, str],
+    endpoint: str | None = None,
+) -> tuple[str, ...]:
+    """Return the launcher's arguments, always in the same order.
+
+    ``request`` is what :meth:`BeamRequest.for_candidate` returned for Go. Go can only say no to public addresses.
+    """
+    table = load_options("go")
+    own = own_options(request, placement, project=project, job_name=job_name, labels=labels, endpoint=endpoint)
+    private = own.pop("use_public_ips") is False
+    options = {"runner": "dataflow", **own, "no_use_public_ips": private or None, **users_options(request)}
+    named = ((table.name_of(name) or name, value) for name, value in options.items())
+    return tuple(flag for name, value in named for flag in _flags(name, value))
+
+
+def _flags(name: str, value: Any) -> tuple[str, ...]:
+    """Return the arguments that say one option: Beam's Go joins its own lists with commas."""
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple):
+        items = [plain_text(item) for item in value]
+        option = load_options("go").options.get(name)
+        if option and option.kind == "list":
+            items = [",".join(items)] if items else []
+        return tuple(f"--{name}={item}" for item in items)
+    return (f"--{name}={plain_text(value)}",)
