@@ -47,7 +47,8 @@ def get_provider_info() -> dict[str, Any]:
                     "catalog_overlay": {
                         "description": (
                             "A JSON file whose rows are laid over the packaged tables of accelerators, machines, "
-                            "zones, quotas and prices; `accel catalog refresh` writes one for a project."
+                            "zones, quotas, prices and of what Spark takes; `accel catalog refresh` writes one for a "
+                            "project."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -31,12 +31,13 @@ def accelerator_names(catalog: Catalog) -> tuple[str, ...]:
     return (*catalog.accelerators, *catalog.tpu_types)
 
 
-def find_accelerator(name: str, catalog: Catalog) -> str:
-    """Return the accelerator type that a name means: itself, or what a machine type carries.
+def find_accelerator(name: str, catalog: Catalog, spark: Iterable[str]) -> str:
+    """Return the accelerator type that a name means: itself, one of ``spark``'s too, or what a machine type carries.
 
     Raises :class:`ValueError` naming the nearest for any other.
     """
-    if name in accelerator_names(catalog):
+    names = (*accelerator_names(catalog), *spark)
+    if name in names:
         return name
     machine = catalog.machines.get(name)
     if machine and machine.accelerator in accelerator_names(catalog):
@@ -44,8 +45,8 @@ def find_accelerator(name: str, catalog: Catalog) -> str:
     known = catalog.names.get(machine.accelerator if machine and machine.accelerator else name)
     if known:
         raise ValueError(f"{known.name} {known.why} {known.meant}.")
-    near = nearest(name, (*accelerator_names(catalog), *catalog.machines))
-    hint = f"Did you mean {near}?" if near else f"There are {', '.join(accelerator_names(catalog))}."
+    near = nearest(name, (*names, *catalog.machines))
+    hint = f"Did you mean {near}?" if near else f"There are {', '.join(names)}."
     raise ValueError(f"The catalogue has no accelerator {name}. {hint}")
 
 
@@ -82,17 +83,26 @@ def explain(type_: str, catalog: Catalog, *, region: str | None = None) -> dict[
         "zones": zones,
         "documented_zones": list(catalog.documented_zones_of(type_)),
         "prices_usd_per_hour": list(_prices(type_, catalog, sorted({region_of(zone) for zone in zones}))),
-        "sources": [
-            {"table": table.name, "date": table.date, "source": table.source}
-            for table in catalog.tables
-            if table.name in _ABOUT[kind]
-        ],
+        "sources": sources(catalog, _ABOUT[kind]),
     }
 
 
 def explain_text(said: Mapping[str, Any]) -> str:
     """Return an explanation for a person to read."""
     return "\n".join(_paragraphs(said))
+
+
+def sources(catalog: Catalog, names: Iterable[str]) -> list[dict[str, str]]:
+    """Return where the rows of tables are from and when they were read, an overlay's after the packaged."""
+    wanted = frozenset(names)
+    return [
+        {"table": each.name, "date": each.date, "source": each.source} for each in catalog.tables if each.name in wanted
+    ]
+
+
+def zone_row(region: str, zones: Iterator[str]) -> tuple[str, str]:
+    """Return a region and the ends of its zones' names."""
+    return region, " ".join(zone.rpartition("-")[2] for zone in zones)
 
 
 def _summary(type_: str, catalog: Catalog, region: str | None) -> dict[str, Any]:
@@ -184,7 +194,7 @@ def _paragraphs(said: Mapping[str, Any]) -> Iterator[str]:
     yield "\nQuotas"
     yield aligned([_quota_row(each) for each in said["quotas"]] or [("none known",)], indent="  ")
     yield f"\nPublished in {len(said['zones'])} zones; that is not being in stock"
-    yield aligned([_zone_row(region, zones) for region, zones in groupby(said["zones"], region_of)], indent="  ")
+    yield aligned([zone_row(region, zones) for region, zones in groupby(said["zones"], region_of)], indent="  ")
     if said["documented_zones"]:
         yield "\nZones that Google's pages name"
         yield f"  {', '.join(said['documented_zones'])}"
@@ -234,10 +244,6 @@ def _quota_row(quota: Mapping[str, Any]) -> tuple[str, ...]:
     dimensions = ", ".join(f"{name}:{value}" for name, value in quota["dimensions"].items())
     cloud = f"{quota['quota_id']} {dimensions}".strip() if quota["quota_id"] else ""
     return quota["provisioning"], f"in {quota['unit']}s", quota["metric"] or "(none of Compute Engine's)", cloud
-
-
-def _zone_row(region: str, zones: Iterator[str]) -> tuple[str, str]:
-    return region, " ".join(zone.rpartition("-")[2] for zone in zones)
 
 
 def _price_row(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,41 +14,31 @@ from airflow_accel_provider.cli._mapped import of_grouped, of_mapped
 from airflow_accel_provider.core.checking import check_keywords, problem_json
 from airflow_accel_provider.core.parameters import AIRFLOW_PARAMETERS, PARAMETERS
 from airflow_accel_provider.core.problems import Problem, error, nearest
-from airflow_accel_provider.core.validation import check_life
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
+
+    from airflow_accel_provider.operators._verdict import Verdicts
 
 
 def main(target: str, answer: str) -> None:
     """Parse a DAG file or folder and write what was found to the file ``answer``."""
     from airflow.dag_processing.dagbag import DagBag
 
+    from airflow_accel_provider.operators._verdict import collecting
+
     folder = Path(target)
     root = folder if folder.is_dir() else folder.parent
-    with _operators_that_do_not_raise():
+    with collecting() as verdicts:
         bag = DagBag(folder, bundle_path=root)
     problems = [_of_file(path, text) for path, text in sorted(bag.import_errors.items())]
     dags = sorted(bag.dags.values(), key=lambda dag: (dag.fileloc, dag.dag_id))
     tasks = [(dag, task) for dag in dags for task in dag.tasks if _is_ours(task)]
     for dag, task in tasks:
-        problems += [{**_place(dag, task.task_id, root), **said} for said in _of_task(task)]
+        problems += [{**_place(dag, task.task_id, root), **said} for said in _of_task(task, verdicts)]
     files = {dag.fileloc for dag in dags} | set(bag.import_errors)
     found = {"files": len(files), "tasks": len(tasks), "problems": problems}
     Path(answer).write_text(json.dumps(found), encoding="utf-8")
-
-
-@contextmanager
-def _operators_that_do_not_raise() -> Iterator[None]:
-    """Let a file be parsed to its end, so that all its tasks can be told of and not only the first wrong one."""
-    from airflow_accel_provider.operators._job import AcceleratorJobOperator
-
-    check = AcceleratorJobOperator.check
-    AcceleratorJobOperator.check = lambda self: None  # type: ignore[method-assign]  # noqa: ARG005
-    try:
-        yield
-    finally:
-        AcceleratorJobOperator.check = check  # type: ignore[method-assign]
 
 
 def _is_ours(task: Any) -> bool:
@@ -59,14 +48,13 @@ def _is_ours(task: Any) -> bool:
     return isinstance(cls, type) and issubclass(cls, AcceleratorJobOperator)
 
 
-def _of_task(task: Any) -> Iterator[dict[str, Any]]:
+def _of_task(task: Any, verdicts: Verdicts) -> Iterator[dict[str, Any]]:
     if hasattr(task, "expand_input"):
         yield from _of_each(task.operator_class, of_mapped(task))
     elif task.get_closest_mapped_task_group() is not None:
         yield from _of_each(type(task), of_grouped(task, _parameters(type(task))))
     else:
-        project = task.project_id if isinstance(task.project_id, str) else None
-        yield from map(problem_json, dict.fromkeys((*check_life(vars(task)), *task.problems(project))))
+        yield from map(problem_json, verdicts.on(task))
 
 
 def _of_each(cls: type, mapped: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

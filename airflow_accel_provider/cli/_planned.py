@@ -18,7 +18,7 @@ from airflow_accel_provider.core.problems import Problem, warning
 from airflow_accel_provider.core.quota import Readings, room_for
 from airflow_accel_provider.core.record import PlannedPlace
 from airflow_accel_provider.core.request import Candidate
-from airflow_accel_provider.core.spark import load_spark_catalog, spark_demands
+from airflow_accel_provider.core.spark import spark_catalog, spark_demands
 from airflow_accel_provider.core.validation import read_candidates, resolve
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.hooks.quota import read_quotas
@@ -119,7 +119,7 @@ def _places(
     if request["operator"] != "DataprocGpuBatchOperator":
         resolved = [resolve(candidate, catalog) for candidate in candidates]
         return plan(beam_request(request), resolved, catalog=catalog, readings=readings)
-    asked, tables = spark_request(request), load_spark_catalog()
+    asked, tables = spark_request(request), spark_catalog(catalog)
     rooms = [
         room_for(spark_demands(asked.for_candidate(each), each.placement, tables), readings) for each in candidates
     ]

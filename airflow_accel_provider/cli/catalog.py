@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.cli._deployment import add_overlay, catalog, today
 from airflow_accel_provider.cli._lines import print_error, print_json
@@ -17,16 +17,25 @@ from airflow_accel_provider.cli._offers import (
     overview,
     overview_text,
 )
+from airflow_accel_provider.cli._spark_offers import (
+    explain_spark,
+    explain_spark_text,
+    spark_overview,
+    spark_overview_text,
+)
 from airflow_accel_provider.cli._tables import show
 from airflow_accel_provider.core.catalog import Catalog
-from airflow_accel_provider.core.locations import region_of
 from airflow_accel_provider.core.problems import nearest
+
+if TYPE_CHECKING:
+    from airflow_accel_provider.core.spark import SparkCatalog
 
 _REFRESH = "refresh"
 _OF_REFRESH = ("project", "out", "endpoint_url")
 _EPILOG = """\
 accel catalog                           every accelerator with its sizes, quota and zones
 accel catalog nvidia-l4                 all about one: machines, quotas, zones, prices and where they are from
+accel catalog l4                        the same for a GPU of Spark batches: executors, runtimes, quotas, zones
 accel catalog refresh --project acme    an overlay of what the project lists, read with default credentials
 
 Tables are a dated picture: being published in a zone is not being in stock there, and prices are hints with doubts.
@@ -70,25 +79,44 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace, known: Catalog) -> int:
-    accelerator = find_accelerator(arguments.accelerator, known) if arguments.accelerator else None
-    rows = overview(known, accelerator=accelerator, region=arguments.region)
+    spark, region = _spark(known), arguments.region
+    accelerator = find_accelerator(arguments.accelerator, known, spark.accelerators) if arguments.accelerator else None
+    rows = overview(known, accelerator=accelerator, region=region)
+    of_spark = spark_overview(spark, known, accelerator=accelerator, region=region)
     if arguments.json:
-        print_json({"accelerators": rows})
-    elif rows:
-        show(overview_text(rows, arguments.region))
+        print_json({"accelerators": rows, "spark_accelerators": of_spark})
+    elif rows or of_spark:
+        tables = (overview_text(rows, region) if rows else "", spark_overview_text(of_spark) if of_spark else "")
+        show("\n\n".join(filter(None, tables)))
     else:
-        regions = sorted({region_of(zone) for zone in known.zones_of(accelerator or "")})
-        elsewhere = f"; it has it in {', '.join(regions)}" if regions else ""
-        return print_error(f"The catalogue has no {accelerator or 'accelerator'} in {arguments.region}{elsewhere}.")
-    return 0 if rows else 1
+        regions = ", ".join(known.regions_of(_compute_type(accelerator or "", spark)))
+        elsewhere = f"; it has it in {regions}" if regions else ""
+        return print_error(f"The catalogue has no {accelerator or 'accelerator'} in {region}{elsewhere}.")
+    return 0 if rows or of_spark else 1
 
 
 def _explain(arguments: argparse.Namespace, known: Catalog) -> int:
     if arguments.accelerator:
         arguments.wrong("--accelerator lists; a NAME is explained: give one of them")
-    said = explain(find_accelerator(arguments.name, known), known, region=arguments.region)
-    print_json(said) if arguments.json else show(explain_text(said))
+    spark = _spark(known)
+    accelerator = find_accelerator(arguments.name, known, spark.accelerators)
+    if accelerator in spark.accelerators:
+        said, text = explain_spark(accelerator, spark, known, region=arguments.region), explain_spark_text
+    else:
+        said, text = explain(accelerator, known, region=arguments.region), explain_text
+    print_json(said) if arguments.json else show(text(said))
     return 0
+
+
+def _spark(known: Catalog) -> SparkCatalog:
+    from airflow_accel_provider.core.spark import spark_catalog
+
+    return spark_catalog(known)
+
+
+def _compute_type(accelerator: str, spark: SparkCatalog) -> str:
+    of_spark = spark.accelerators.get(accelerator)
+    return of_spark.compute_type if of_spark else accelerator
 
 
 def _require_region(region: str | None, known: Catalog) -> None:

@@ -71,4 +71,9 @@ def _answer(request: Any) -> dict[str, Any]:
 
 def _told(answer: dict[str, Any]) -> str:
     shown = {**answer, "hint_zones": ", ".join(answer["hint_zones"])}
-    return aligned([(name.replace("_", " "), str(value).replace("_", " ")) for name, value in shown.items() if value])
+    return aligned([(name.replace("_", " "), _in_words(name, value)) for name, value in shown.items() if value])
+
+
+def _in_words(name: str, value: str) -> str:
+    # Anything else may hold names, of quotas and options, that a person will look for as they are.
+    return value.replace("_", " ") if name in ("kind", "next") else value

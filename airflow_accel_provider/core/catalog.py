@@ -8,7 +8,7 @@ adds rows or overrides them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import Any
 
 from airflow_accel_provider.core.accelerators import Accelerator, Cpu, Gpu, Tpu
 from airflow_accel_provider.core.defaults import default_machines
+from airflow_accel_provider.core.forms import FORMS
 from airflow_accel_provider.core.locations import region_of
+from airflow_accel_provider.core.loose_ends import loose_ends
 from airflow_accel_provider.core.machines import MachineType, parse_custom
 from airflow_accel_provider.core.offers import (
     AcceleratorType,
@@ -29,7 +31,6 @@ from airflow_accel_provider.core.offers import (
 from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.prices import Price, PriceRange, Rate, estimate
 from airflow_accel_provider.core.tables import (
-    FORMS,
     CatalogError,
     Rows,
     Table,
@@ -59,6 +60,7 @@ _DATA = Path(__file__).with_name("data")
 class Catalog:
     """All tables as one value; ``tables`` holds them as they were read, an overlay's after those they override.
 
+    Those of managed Spark are there only; :func:`~airflow_accel_provider.core.spark.spark_catalog` reads them.
     ``cpu_families`` maps machine families without an accelerator of their own to their processors, ``x86`` or ``arm``.
     ``zones`` are those in which Compute Engine publishes a type, ``documented_zones`` those that Google's pages name;
     ``machine_zones`` are of machine types that fewer zones have than have their accelerator.
@@ -270,7 +272,7 @@ def _overlaid(path: str, text: str) -> Catalog:
 
 def _build(tables: tuple[Table, ...]) -> Catalog:
     rows = fold(tables)
-    faults = list(missing_cells(rows)) or list(_loose_ends(rows))
+    faults = list(missing_cells(rows)) or list(loose_ends(rows))
     if faults:
         raise refused(faults)
     machines = {row["name"]: MachineType(**row) for row in rows["machines"].values()}
@@ -300,23 +302,6 @@ def _build(tables: tuple[Table, ...]) -> Catalog:
             for row in rows["rates"].values()
         },
     )
-
-
-def _loose_ends(rows: Rows) -> Iterable[str]:
-    """Yield what one table says of another that does not say it."""
-    carriers = {row["name"]: row for row in rows["machines"].values() if row.get("accelerator")}
-    for name, row in carriers.items():
-        if not row.get("count"):
-            yield f"machines: {name} carries {row['accelerator']} and has no count of it"
-    housed = {row["accelerator"] for row in carriers.values()} | {row["type"] for row in rows["n1_hosts"].values()}
-    for (type_,) in rows["accelerators"]:
-        if type_ not in housed:
-            yield f"accelerators: {type_} is on no machine in the table machines and on no host in n1_hosts"
-    for (type_, topology), row in rows["tpu_slices"].items():
-        if row["machine_type"] not in carriers:
-            yield f"tpu_slices: {type_} {topology} is on {row['machine_type']}, which the table machines does not have"
-        if (type_,) not in rows["tpu_types"]:
-            yield f"tpu_slices: {type_} is not in the table tpu_types"
 
 
 def _slices(rows: Rows, machines: Mapping[str, MachineType]) -> dict[tuple[str, str], TpuSlice]:

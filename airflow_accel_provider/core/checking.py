@@ -116,16 +116,16 @@ def _check_spark(
     keywords: Mapping[str, Any], catalog: Catalog, today: date, allowed_regions: frozenset[str]
 ) -> Checked:
     # Who checks pipelines only need not wait for what is said of Spark.
-    from airflow_accel_provider.core.spark import check_spark, load_spark_catalog, spark_properties
+    from airflow_accel_provider.core.spark import check_spark, spark_catalog, spark_properties
 
     region = _text_or_later(keywords.get("region"))
     candidates, unread = _candidates(keywords, region)
-    request = spark_request(keywords)
+    request, tables = spark_request(keywords), spark_catalog(catalog)
     problems = check_spark(
         request,
         candidates,
         catalog=catalog,
-        tables=load_spark_catalog(),
+        tables=tables,
         today=today,
         project=_text_or_later(keywords.get("project_id")),
         region=region,
@@ -135,7 +135,7 @@ def _check_spark(
     first = candidates[0] if candidates else None
     if first is None or any(problem.is_error for problem in found):
         return Checked(problems=found)
-    properties = spark_properties(request.for_candidate(first), first.placement, load_spark_catalog())
+    properties = spark_properties(request.for_candidate(first), first.placement, tables)
     return Checked(problems=found, rendered=tuple(f"{name}={value}" for name, value in properties.items()))
 
 

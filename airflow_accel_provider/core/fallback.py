@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from airflow_accel_provider.core.accelerators import Gpu
-from airflow_accel_provider.core.classification import Signals, classify
 from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind, Resource, Scope
 from airflow_accel_provider.core.jobs import Job, JobState, Snapshot
 from airflow_accel_provider.core.locations import region_of
@@ -180,7 +179,7 @@ def _ended(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy,
         return _done(record, attempt, snapshot, policy, now)
     if attempt.outcome is Outcome.CANCELLING:
         return _after(_close(record, attempt, Outcome.CANCELLED, attempt.failure, now), policy, now)
-    failure = classify(_signals(attempt, snapshot)) or Failure(
+    failure = _read(attempt, snapshot) or Failure(
         kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation=f"somebody ended the job (it is {state})"
     )
     outcome = Outcome.CANCELLED if failure.kind is FailureKind.CANCELLED else Outcome.FAILED
@@ -209,7 +208,7 @@ def _trouble(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Polic
         return _missing(attempt, _bare(attempt)) if grace_over else None
     waited = now - (attempt.submitted_at or now)
     late = waited >= policy.start_timeout and not snapshot.workers_seen
-    failure = classify(replace(_signals(attempt, snapshot), start_timeout=late))
+    failure = _read(attempt, snapshot, late=late)
     if failure is None or late:
         return failure
     # The service goes on trying for a while: worth cutting short only when there is another place to go.
@@ -217,14 +216,19 @@ def _trouble(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Polic
     return failure if failure.kind in policy.fallback_on and has_next else None
 
 
-def _signals(attempt: Attempt, snapshot: Snapshot) -> Signals:
-    return Signals(
+def _read(attempt: Attempt, snapshot: Snapshot, *, late: bool = False) -> Failure | None:
+    # Parsing a DAG loads this module; the table of what failures say waits until a job is looked at.
+    from airflow_accel_provider.core.classification import Signals, classify
+
+    signals = Signals(
         messages=snapshot.messages,
         state=snapshot.job.state if snapshot.job else None,
         region=attempt.placement.region,
         workers_seen=snapshot.workers_seen,
         accelerator_confirmed=attempt.is_proven,
+        start_timeout=late,
     )
+    return classify(signals)
 
 
 def _bare(attempt: Attempt) -> str:

@@ -25,7 +25,7 @@ from airflow_accel_provider.operators._connections import hide, named_connection
 from airflow_accel_provider.operators._context import labels_for, open_record, pages_of, publish, store
 from airflow_accel_provider.operators._settings import default_deferrable
 from airflow_accel_provider.operators._settings import poll_interval as default_poll_interval
-from airflow_accel_provider.operators._verdict import refuse, warn
+from airflow_accel_provider.operators._verdict import judge, refuse
 
 # Hooks and triggers are imported where a task runs: parsing a DAG needs neither, and pays for every import.
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class AcceleratorJobOperator(BaseOperator):
     def check(self) -> None:
         """Raise one error that names all that is known to be wrong when a DAG is parsed; warn of the rest."""
         project = self.project_id if isinstance(self.project_id, str) else None
-        warn(self.task_id, refuse(self.task_id, self._all_problems(project)))
+        judge(self, self._all_problems(project))
 
     def _usable_session(self) -> GoogleSession:
         """Return the session; where there can be none, the error names also all else that is wrong."""

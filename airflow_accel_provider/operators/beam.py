@@ -9,11 +9,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_accel_provider.core.classification import classify_launch
 from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.identity import owns
 from airflow_accel_provider.core.options import beam_flags
-from airflow_accel_provider.core.planning import plan, regions_to_read
 from airflow_accel_provider.core.problems import Problem, error
 from airflow_accel_provider.core.record import Attempt, Outcome, PlannedPlace
 from airflow_accel_provider.core.request import BeamRequest, Candidate, SdkProcesses
@@ -178,6 +176,7 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
 
     def plan(self, session: GoogleSession) -> tuple[PlannedPlace, ...]:
         """Return the plan over live quotas of all regions, read at once."""
+        from airflow_accel_provider.core.planning import plan, regions_to_read
         from airflow_accel_provider.hooks.quota import read_quotas
 
         candidates = self._candidates()
@@ -191,6 +190,7 @@ class BeamGpuPipelineOperator(AcceleratorJobOperator):
 
     def submit(self, session: GoogleSession, attempt: Attempt, labels: Mapping[str, str]) -> Attempt | Failure:
         """Run the launcher in the attempt's place until the service shows the job."""
+        from airflow_accel_provider.core.classification import classify_launch
         from airflow_accel_provider.hooks.submission import PythonPipeline, submit
 
         flags = beam_flags(

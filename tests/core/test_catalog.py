@@ -37,6 +37,11 @@ ROWS = {
     "regions": 42,
     "prices": 480,
     "rates": 26,
+    "spark_accelerators": 3,
+    "spark_executors": 9,
+    "spark_runtimes": 7,
+    "spark_properties": 49,
+    "spark_batch": 15,
 }
 
 

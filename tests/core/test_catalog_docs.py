@@ -8,7 +8,7 @@ from pathlib import Path
 
 from airflow_accel_provider.core.accelerators import Gpu
 from airflow_accel_provider.core.catalog import load_catalog
-from airflow_accel_provider.core.tables import FORMS
+from airflow_accel_provider.core.forms import FORMS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text(encoding="utf-8")
 

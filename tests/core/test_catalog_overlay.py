@@ -10,8 +10,8 @@ import pytest
 
 from airflow_accel_provider.core.accelerators import Gpu, Tpu
 from airflow_accel_provider.core.catalog import CatalogError, load_catalog
+from airflow_accel_provider.core.forms import FORMS
 from airflow_accel_provider.core.placement import Placement
-from airflow_accel_provider.core.tables import FORMS
 
 CATALOG = load_catalog()
 

@@ -10,8 +10,10 @@ import pytest
 
 from airflow_accel_provider.cli import main
 from airflow_accel_provider.core.catalog import load_catalog
+from airflow_accel_provider.core.spark import spark_catalog
 
 CATALOG = load_catalog()
+SPARK = spark_catalog(CATALOG)
 NAMES = [*CATALOG.accelerators, *CATALOG.tpu_types]
 
 
@@ -38,11 +40,15 @@ def test_all_accelerators_are_listed(capsys: pytest.CaptureFixture[str]) -> None
     code, out, _ = run(capsys)
     lines = out.splitlines()
     assert code == 0
-    assert [line.split()[0] for line in lines[1:]] == NAMES
+    of_pipelines, of_batches = (block.splitlines()[1:] for block in out.split("\n\n"))
+    assert [line.split()[0] for line in of_pipelines] == NAMES
+    assert [line.split()[0] for line in of_batches] == ["l4", "a100-40", "a100-80"]
+    assert all(word in of_batches[0] for word in ("1 2 4 8", "4 8 12 16 24 48 96", "NVIDIA_L4_GPUS", "18"))
     l4 = next(line for line in lines if line.startswith("nvidia-l4"))
     assert all(word in l4 for word in ("1 2 4 8", "g2-standard-4", "NVIDIA_L4_GPUS", "44 (18)"))
-    rows = answer(capsys)["accelerators"]
-    assert [row["accelerator"] for row in rows] == NAMES
+    rows = answer(capsys)
+    assert [row["accelerator"] for row in rows["accelerators"]] == NAMES
+    assert [row["accelerator"] for row in rows["spark_accelerators"]] == list(SPARK.accelerators)
 
 
 def test_the_list_is_narrowed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,6 +62,40 @@ def test_the_list_is_narrowed(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "--accelerator", "nvidia-tesla-p4", "--region", "us-south1")
     assert code == 1
     assert "us-west2" in err
+
+
+def test_spark_is_narrowed_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    """Regions of Spark's accelerators are those of Compute Engine's type; an accelerator leaves only itself."""
+    said = answer(capsys, "--region", "us-east5")
+    assert [row["accelerator"] for row in said["spark_accelerators"]] == ["a100-80"]
+    only = answer(capsys, "--accelerator", "a100-40")
+    assert (only["accelerators"], [row["accelerator"] for row in only["spark_accelerators"]]) == ([], ["a100-40"])
+    assert only["spark_accelerators"][0]["regions"] == list(CATALOG.regions_of("nvidia-tesla-a100"))
+    code, _, err = run(capsys, "--accelerator", "l4", "--region", "us-south1")
+    assert code == 1
+    assert "it has it in asia-east1" in err
+
+
+@pytest.mark.parametrize("name", SPARK.accelerators)
+def test_each_accelerator_of_spark_is_explained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An explanation has executors, runtimes with what GPUs need there, quotas, regions, and sources with dates."""
+    said, known = answer(capsys, name), SPARK.accelerators[name]
+    assert said["compute_type"] == known.compute_type
+    assert [(row["cores"], row["gpus"], row["memory_mb"]) for row in said["executors"]] == [
+        (each.cores, each.gpus, each.memory_mb) for each in SPARK.shapes_of(name)
+    ]
+    assert {row["version"]: row["gpu_properties"] for row in said["runtimes"]} == {
+        version: runtime.gpu_properties for version, runtime in SPARK.runtimes.items()
+    }
+    assert [row["metric"] for row in said["quotas"]] == [known.quota_metric, known.queued_quota_metric]
+    assert said["regions"] == list(CATALOG.regions_of(known.compute_type))
+    assert {row["table"] for row in said["sources"]} == {
+        *("zones", "spark_accelerators", "spark_executors", "spark_runtimes"),
+    }
+    assert all(row["source"] and row["date"] for row in said["sources"])
+    code, out, _ = run(capsys, name)
+    assert code == 0
+    assert all(f"\n{head}" in out for head in ("Executors", "Runtimes", "Properties", "Quotas", "Published", "Sources"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,6 +126,7 @@ def test_a_machine_type_leads_to_what_it_carries(capsys: pytest.CaptureFixture[s
         ("a4-highgpu-8g", "the nearest is nvidia-h100-80gb"),
         ("v6e", "tpu-v6e-slice"),
         ("nvidia-l44", "Did you mean nvidia-l4?"),
+        ("a100-60", "Did you mean a100-"),
         ("quantum", "There are nvidia-l4"),
     ],
 )
@@ -118,6 +159,17 @@ def test_an_overlay_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     assert {"table": "zones", "date": "2027-01-31", "source": "acme's own lists"} in said["sources"]
     monkeypatch.setenv("AIRFLOW__ACCEL__CATALOG_OVERLAY", str(path))
     assert answer(capsys, "--accelerator", "nvidia-l4")["accelerators"][0]["zones"] == ["us-south1-a"]
+
+
+def test_an_overlay_of_spark_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows for Spark in an overlay show in an explanation, with their own source and day."""
+    path = tmp_path / "overlay.json"
+    row = {"type": "l4", "cores": 24, "memory_mb": 80304, "disputed_above_mb": None}
+    path.write_text(json.dumps({"spark_executors": {"source": "acme", "date": "2027-01-31", "rows": [row]}}))
+    said = answer(capsys, "l4", "--overlay", str(path))
+    (changed,) = [each for each in said["executors"] if each["cores"] == 24]
+    assert (changed["memory_mb"], changed["disputed_above_mb"], changed["gpus"]) == (80304, None, 2)
+    assert {"table": "spark_executors", "date": "2027-01-31", "source": "acme"} in said["sources"]
 
 
 @pytest.mark.parametrize(

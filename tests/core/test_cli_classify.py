@@ -59,6 +59,27 @@ def test_a_person_pastes_a_text(arguments: tuple[str, ...], stdin: str) -> None:
     assert "europe-west4-a" in told["explanation"]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("Quota 'NVIDIA_L4_GPUS' exceeded.  Limit: 1.0 in region us-central1.", "quota", "NVIDIA_L4_GPUS"),
+        ("Constraint constraints/compute.vmExternalIpAccess violated for project 1.", "permission", "use_public_ips"),
+    ],
+)
+def test_names_are_told_as_they_are(text: str, kind: str, name: str) -> None:
+    """The words of a verdict are spaced for a person; names of quotas and options stay as they are spelt."""
+    out = accel("classify", "--message", text).out
+    assert dict(line.split(maxsplit=1) for line in out.splitlines())["kind"] == kind
+    assert name in out
+
+
+def test_no_failure_is_told_too() -> None:
+    """A job that did well has no kind of failure, and a person is told so."""
+    ended = accel("classify", "--message", "Workers have started successfully.", "--state", "done")
+    assert ended.code == 0
+    assert "nothing here speaks of a failure" in ended.out
+
+
 def test_flags_and_file_say_the_same(tmp_path: Path) -> None:
     """A request in a file and the same said by flags have the same answer."""
     path = tmp_path / "request.json"

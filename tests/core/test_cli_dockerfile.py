@@ -29,6 +29,7 @@ def test_a_cuda_base_gets_its_python() -> None:
     )
     assert text[0].startswith("FROM nvidia/cuda:12.")
     assert any("python3.11-dev" in line for line in text)
+    assert "RUN python -m venv /tmp/venv \\" in text
     assert "RUN pip install --no-cache-dir 'apache-beam[gcp]==2.66.0' 'torch==2.7.1' \\" in text
     assert "COPY --from=apache/beam_python3.11_sdk:2.66.0 /opt/apache/beam /opt/apache/beam" in text
     assert any(line.startswith("ENV LD_LIBRARY_PATH=/usr/local/nvidia/lib64:") for line in text)
@@ -120,6 +121,12 @@ def test_wrong_requests(request_: Any, said: str) -> None:
     ended = accel("dockerfile", "--json", "-", stdin=lines(request_))
     assert ended.code == 1
     assert said in ended.answer["error"]
+
+
+def test_what_nobody_looked_up_is_not_judged() -> None:
+    """A toolkit is refused only where a source bounds the GPU's; for a T4 there is none."""
+    found = answer(placement="nvidia-tesla-t4", base="nvidia/cuda:10.1-cudnn7-runtime-ubuntu18.04")
+    assert (found["ok"], found["problems"]) == (True, [])
 
 
 def test_a_newer_beam_is_only_warned_of() -> None:

@@ -1,38 +1,19 @@
-"""The tables of managed Spark: whole, consistent, and each with a source and a date."""
+"""The tables of managed Spark are consistent, and an overlay's rows count in them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import date
+from typing import Any
 
 import pytest
 
-from airflow_accel_provider.core.catalog import load_catalog
-from airflow_accel_provider.core.spark import load_spark_catalog
+from airflow_accel_provider.core.catalog import CatalogError, load_catalog
+from airflow_accel_provider.core.checking import check_request
+from airflow_accel_provider.core.spark import load_spark_catalog, spark_catalog
 from airflow_accel_provider.core.spark.catalog import release
 
 TABLES = load_spark_catalog()
 CATALOG = load_catalog()
-
-
-@pytest.mark.parametrize(
-    ("name", "least"), [("accelerators", 3), ("executors", 9), ("runtimes", 7), ("properties", 49), ("batch", 15)]
-)
-def test_table_is_whole_and_dated(name: str, least: int) -> None:
-    """Each table has its rows, a source, and the day it was read."""
-    table = TABLES.tables[name]
-    assert len(table.rows) >= least
-    assert "https://" in table.source or "discovery document" in table.source
-    assert date(2026, 1, 1) <= date.fromisoformat(table.date) <= date(2100, 1, 1)
-
-
-def test_no_table_is_unknown_to_the_tests() -> None:
-    """There are five tables, and no row of any says what another already says."""
-    assert set(TABLES.tables) == {"accelerators", "executors", "runtimes", "properties", "batch"}
-    keys = {"accelerators": ("type",), "executors": ("type", "cores"), "runtimes": ("version",), "batch": ("message",)}
-    for name, table in TABLES.tables.items():
-        counted = Counter(tuple(row[key] for key in keys.get(name, ("name",))) for row in table.rows)
-        assert max(counted.values()) == 1
 
 
 @pytest.mark.parametrize("type_", sorted(TABLES.accelerators))
@@ -114,3 +95,95 @@ def test_versions_are_numbers() -> None:
         "9.0": "3.0",
         "0.1": None,
     }
+
+
+def overlay(**tables: Any) -> dict[str, Any]:
+    """Return an overlay of the given rows, of one source and day."""
+    return {
+        name: {"source": "acme's account team", "date": "2027-01-31", "rows": rows} for name, rows in tables.items()
+    }
+
+
+H100 = overlay(
+    spark_accelerators=[
+        {
+            "type": "h100",
+            "compute_type": "nvidia-h100-80gb",
+            "quota_metric": "NVIDIA_H100_GPUS",
+            "queued_quota_metric": "PREEMPTIBLE_NVIDIA_H100_GPUS",
+        }
+    ],
+    spark_executors=[{"type": "h100", "cores": 24, "gpus": 1, "disks_gb": [750], "memory_mb": 200000}],
+)
+
+
+def test_an_overlay_adds_an_accelerator() -> None:
+    """A new GPU type with an executor is taken in batches as if it had been packaged."""
+    request = {
+        "operator": "DataprocGpuBatchOperator",
+        "placement": "h100 in us-central1",
+        "project_id": "acme-ml",
+        "batch": {"pyspark_batch": {"main_python_file_uri": "gs://acme-ml/etl.py"}},
+    }
+    merged = CATALOG.merged(H100)
+    by_catalog = {
+        name: {
+            each.code
+            for each in check_request(request, catalog=catalog, today=date(2027, 2, 1)).problems
+            if each.is_error
+        }
+        for name, catalog in (("packaged", CATALOG), ("merged", merged))
+    }
+    assert by_catalog == {"packaged": {"unknown-accelerator"}, "merged": set()}
+    assert spark_catalog(merged).shapes_of("l4") == TABLES.shapes_of("l4")
+
+
+def test_an_overlay_overrides_columns() -> None:
+    """A row of a known key changes the columns that it names, a null takes back what an optional one said."""
+    merged = spark_catalog(
+        CATALOG.merged(
+            overlay(
+                spark_executors=[{"type": "l4", "cores": 24, "memory_mb": 80304, "disputed_above_mb": None}],
+                spark_runtimes=[{"version": "2.3", "support_ends": "2028-01-31"}],
+                spark_properties=[{"name": "spark.driver.cores", "choices": [4, 8, 16, 32]}],
+            )
+        )
+    )
+    before, after = TABLES.shape("l4", 24), merged.shape("l4", 24)
+    assert before is not None
+    assert after is not None
+    assert (after.memory_mb, after.disputed_above_mb, after.disks_gb) == (80304, None, before.disks_gb)
+    assert merged.runtimes["2.3"].support_ends == date(2028, 1, 31)
+    assert merged.runtimes["2.3"].usable_until == TABLES.runtimes["2.3"].usable_until
+    assert merged.properties["spark.driver.cores"].choices == (4, 8, 16, 32)
+    assert merged.properties["spark.driver.cores"].kind == "number"
+
+
+def test_a_new_runtime_needs_little() -> None:
+    """A runtime is new with its version, its kind, its modes and what GPUs need there; the rest is unknown."""
+    row = {"version": "3.1", "lts": True, "provisioning": ["queue"], "gpu_properties": {}}
+    merged = spark_catalog(CATALOG.merged(overlay(spark_runtimes=[row])))
+    assert merged.default_runtime == "3.1"
+    assert merged.runtimes["3.1"].support_ends is None
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (overlay(spark_accelerator=[]), "there is no table spark_accelerator; did you mean spark_accelerators?"),
+        (overlay(spark_executors=[{"type": "l4", "core": 4}]), "has no column core; did you mean cores?"),
+        (overlay(spark_executors=[{"type": "l4", "cores": 4, "disks_gb": 375}]), "disks_gb is a list of whole numbers"),
+        (overlay(spark_executors=[{"type": "h100", "cores": 4}]), "the new row h100 4 lacks gpus, disks_gb, memory_mb"),
+        (overlay(spark_runtimes=[{"version": "2.3.1"}]), "version is a version such as 2.3, not '2.3.1'"),
+        (overlay(spark_runtimes=[{"version": "2.3", "support_ends": "soon"}]), "support_ends is a day such as"),
+        (overlay(spark_properties=[{"name": "a", "kind": "int"}]), "kind is text, word, number, ratio, size, flag or"),
+        ({"spark_accelerators": H100["spark_accelerators"]}, "h100 is on no executor in the table spark_executors"),
+        ({"spark_executors": H100["spark_executors"]}, "h100 is not in the table spark_accelerators"),
+        (overlay(spark_batch=[{"message": "Batch", "fields": {"labels": "dict"}}]), "labels of Batch is dict, neither"),
+    ],
+)
+def test_a_faulty_overlay_says_what_is_wrong(value: Any, said: str) -> None:
+    """Faults in rows for Spark are named when the overlay is read, like those in any other table."""
+    with pytest.raises(CatalogError) as caught:
+        CATALOG.merged(value)
+    assert said in str(caught.value)

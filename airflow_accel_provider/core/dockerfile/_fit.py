@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from airflow_accel_provider.core.accelerators import Cpu, Gpu, Tpu
@@ -14,8 +15,9 @@ from airflow_accel_provider.core.problems import Problem, error, warning
 from airflow_accel_provider.core.request import BeamRequest, Candidate
 from airflow_accel_provider.core.validation import check_candidate
 
-# https://cloud.google.com/dataflow/docs/support/beam-runtime-support, read 2026-11: from which Beam release on, which
-# Python versions. 2.77.0 is from the package's own metadata.
+# From which Beam release on, which Python versions. Up to 2.71 from
+# https://cloud.google.com/dataflow/docs/support/beam-runtime-support; 2.72 and later from the classifiers of the
+# packages 2.72.0, 2.73.0 and 2.77.0. Read 2026-11-29.
 _PYTHONS: Mapping[tuple[int, int], tuple[str, ...]] = {
     (2, 73): ("3.10", "3.11", "3.12", "3.13", "3.14"),
     (2, 70): ("3.10", "3.11", "3.12", "3.13"),
@@ -31,19 +33,38 @@ _PYTHONS: Mapping[tuple[int, int], tuple[str, ...]] = {
 }
 _NEWEST_KNOWN = (2, 77)
 
-# The first and the first unfit CUDA toolkit. L4: https://cloud.google.com/dataflow/docs/gpu/use-l4-gpus; the others:
-# https://docs.nvidia.com/cuda/cuda-toolkit-release-notes (compute capability 8.0 since 11.0, 9.0 since 11.8; 13.0 drops
-# 6.x and 7.0), read 2026-11.
-_CUDA: Mapping[str, tuple[tuple[int, int], tuple[int, int] | None]] = {
-    "nvidia-l4": ((12, 0), None),
-    "nvidia-tesla-a100": ((11, 0), None),
-    "nvidia-a100-80gb": ((11, 0), None),
-    "nvidia-h100-80gb": ((11, 8), None),
-    "nvidia-h100-mega-80gb": ((11, 8), None),
-    "nvidia-tesla-t4": ((10, 0), None),
-    "nvidia-tesla-v100": ((9, 0), (13, 0)),
-    "nvidia-tesla-p100": ((8, 0), (13, 0)),
-    "nvidia-tesla-p4": ((8, 0), (13, 0)),
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Toolkits:
+    """The first CUDA toolkit that knows a GPU, and the first that no longer does; ``source`` says where that stood."""
+
+    first: tuple[int, int] = (0, 0)
+    unfit: tuple[int, int] | None = None
+    source: str
+
+
+_AMPERE = _Toolkits(first=(11, 0), source="https://docs.nvidia.com/cuda/ampere-compatibility-guide, read 2026-11-29")
+_HOPPER = _Toolkits(first=(11, 8), source="https://docs.nvidia.com/cuda/hopper-compatibility-guide, read 2026-11-29")
+_DROPPED = _Toolkits(
+    unfit=(13, 0),
+    source=(
+        "https://github.com/pytorch/pytorch/issues/157517, read 2026-11-29, quotes NVIDIA's release notes: the major "
+        "version after 12 drops Pascal and Volta. Which toolkit knew them first was not looked up."
+    ),
+)
+# T4 is in no row: its bounds were not looked up. That P100 and P4 are Pascal, V100 Volta, A100 Ampere and H100 Hopper
+# is from memory.
+_CUDA: Mapping[str, _Toolkits] = {
+    "nvidia-l4": _Toolkits(
+        first=(12, 0), source="https://cloud.google.com/dataflow/docs/gpu/use-l4-gpus, read 2026-11"
+    ),
+    "nvidia-tesla-a100": _AMPERE,
+    "nvidia-a100-80gb": _AMPERE,
+    "nvidia-h100-80gb": _HOPPER,
+    "nvidia-h100-mega-80gb": _HOPPER,
+    "nvidia-tesla-v100": _DROPPED,
+    "nvidia-tesla-p100": _DROPPED,
+    "nvidia-tesla-p4": _DROPPED,
 }
 
 _PYTHON = re.compile(r"^3\.\d+$")
@@ -133,11 +154,11 @@ def check_base(image: Image, base: str, placement: Placement) -> Iterator[Proble
 
 
 def _check_cuda(base: str, toolkit: tuple[int, int], gpu: Gpu) -> Iterator[Problem]:
-    first, unfit = _CUDA.get(gpu.type, ((0, 0), None))
-    if toolkit < first:
-        yield error("cuda-too-old", f"{gpu.type} needs CUDA {_dotted(first)} or newer; {base} is older.", "base")
-    if unfit and toolkit >= unfit:
-        yield error("cuda-too-new", f"CUDA {_dotted(unfit)} dropped {gpu.type}; {base} is too new.", "base")
+    known = _CUDA.get(gpu.type)
+    if known and toolkit < known.first:
+        yield error("cuda-too-old", f"{gpu.type} needs CUDA {_dotted(known.first)} or newer; {base} is older.", "base")
+    if known and known.unfit and toolkit >= known.unfit:
+        yield error("cuda-too-new", f"CUDA {_dotted(known.unfit)} dropped {gpu.type}; {base} is too new.", "base")
 
 
 def _dotted(version: tuple[int, int]) -> str:

@@ -6,7 +6,10 @@ import re
 from dataclasses import dataclass
 
 CUDA_BASE = "nvidia/cuda:12.2.2-cudnn8-runtime-ubuntu22.04"
-"""The base of GPU images unless the user says otherwise: every GPU but none newer than Dataflow's default driver."""
+"""The base of GPU images unless the user says otherwise: no GPU's known bounds exclude it.
+
+That the driver which Dataflow installs by default runs it is from memory; the pages that were read do not say.
+"""
 
 _CUDA_IMAGE = re.compile(r"(?:^|/)nvidia/cuda(?:[:@]|$)")
 _RELEASE = re.compile(r"^(\d+)\.(\d+)(?:\.\d+(?:rc\d+)?)?$")

@@ -53,8 +53,6 @@ def _tpu_environment(placement: Placement, catalog: Catalog) -> Mapping[str, str
 
 
 def _installed_python(python: str) -> Iterator[str]:
-    # get-pip.py of today runs on 3.9 and newer; older ones have a page of their own.
-    pip = "https://bootstrap.pypa.io/" + ("get-pip.py" if minor_of(python) >= 9 else f"pip/{python}/get-pip.py")
     # Newer Ubuntus keep pip away from their own Python, which here is nobody's but the pipeline's.
     yield (
         "# The image has no Python; the one that launches the pipeline is installed.\n"
@@ -62,15 +60,19 @@ def _installed_python(python: str) -> Iterator[str]:
     )
     yield _run(
         "apt-get update",
-        "apt-get install -y --no-install-recommends ca-certificates curl g++ software-properties-common",
+        "apt-get install -y --no-install-recommends ca-certificates g++ software-properties-common",
         "add-apt-repository -y ppa:deadsnakes/ppa",
         f"apt-get install -y --no-install-recommends python{python} python{python}-dev python{python}-venv",
         "rm -rf /var/lib/apt/lists/*",
         f"update-alternatives --install /usr/bin/python python /usr/bin/python{python} 10",
         f"update-alternatives --install /usr/bin/python3 python3 /usr/bin/python{python} 10",
-        f"curl -sSf {pip} -o /tmp/get-pip.py",
-        "python /tmp/get-pip.py",
-        "rm /tmp/get-pip.py",
+    )
+    # Ubuntu's own Pythons have no ensurepip but in virtual environments, and its pip package serves only these Pythons.
+    yield "# The pip of a virtual environment installs the image's own.\n" + _run(
+        "python -m venv /tmp/venv",
+        f"PYTHONPATH=/tmp/venv/lib/python{python}/site-packages python -m pip install --no-cache-dir --ignore-installed"
+        " pip setuptools wheel",
+        "rm -r /tmp/venv",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_accel_provider.core.spark.body import batch_body
-from airflow_accel_provider.core.spark.catalog import SparkCatalog, load_spark_catalog
+from airflow_accel_provider.core.spark.catalog import SparkCatalog, load_spark_catalog, spark_catalog
 from airflow_accel_provider.core.spark.demands import is_queued, spark_demands
 from airflow_accel_provider.core.spark.properties import spark_properties
 from airflow_accel_provider.core.spark.request import SPARK_OVERRIDABLE, SparkRequest
@@ -17,6 +17,7 @@ __all__ = [
     "check_spark",
     "is_queued",
     "load_spark_catalog",
+    "spark_catalog",
     "spark_demands",
     "spark_properties",
 ]

@@ -11,15 +11,17 @@ from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_accel_provider.core.packaged import read_rows
+from airflow_accel_provider.core.catalog import load_catalog
+from airflow_accel_provider.core.tables import Table, fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from airflow_accel_provider.core.packaged import SourcedRows
+    from airflow_accel_provider.core.catalog import Catalog
     from airflow_accel_provider.core.problems import Severity
 
-_TABLES = ("accelerators", "executors", "runtimes", "properties", "batch")
+_PREFIX = "spark_"
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
 
 
@@ -61,12 +63,12 @@ class Runtime:
 
     version: str
     lts: bool
-    spark: str | None
-    java: int | None
-    scala: str | None
-    python: str | None
-    support_ends: date | None
-    usable_until: date | None
+    spark: str | None = None
+    java: int | None = None
+    scala: str | None = None
+    python: str | None = None
+    support_ends: date | None = None
+    usable_until: date | None = None
     provisioning: tuple[str, ...]
     gpu_properties: Mapping[str, str]
 
@@ -100,7 +102,6 @@ class Property:
 class SparkCatalog:
     """All tables of managed Spark as one value. ``messages`` maps a part of a batch to its fields and their kinds."""
 
-    tables: Mapping[str, SourcedRows]
     accelerators: Mapping[str, SparkAccelerator]
     executors: tuple[ExecutorShape, ...]
     runtimes: Mapping[str, Runtime]
@@ -153,28 +154,41 @@ def is_release(version: str) -> bool:
     return bool(_VERSION.fullmatch(version))
 
 
-@lru_cache(maxsize=1)
-def load_spark_catalog() -> SparkCatalog:
-    """Return the packaged tables; their files are read on the first call."""
-    tables = {name: read_rows(f"spark_{name}") for name in _TABLES}
-    known = [_property(row) for row in tables["properties"].rows]
-    shapes = tables["executors"].rows
+def load_spark_catalog(overlay_path: str | Path | None = None) -> SparkCatalog:
+    """Return the packaged tables with an overlay's rows laid over them, as :func:`.load_catalog` does. Raises as it."""
+    return spark_catalog(load_catalog(overlay_path))
+
+
+def spark_catalog(catalog: Catalog) -> SparkCatalog:
+    """Return what a catalogue's tables, an overlay's among them, say of managed Spark."""
+    return _built(tuple(table for table in catalog.tables if table.name.startswith(_PREFIX)))
+
+
+@lru_cache(maxsize=4)
+def _built(tables: tuple[Table, ...]) -> SparkCatalog:
+    rows = {name: [_said(row) for row in of_it.values()] for name, of_it in fold(tables).items()}
+    known = [Property(**row) for row in rows["spark_properties"]]
     return SparkCatalog(
-        tables=tables,
-        accelerators={row["type"]: SparkAccelerator(**row) for row in tables["accelerators"].rows},
-        executors=tuple(ExecutorShape(**{**row, "disks_gb": tuple(row["disks_gb"])}) for row in shapes),
-        runtimes={row["version"]: _runtime(row) for row in tables["runtimes"].rows},
+        accelerators={row["type"]: SparkAccelerator(**row) for row in rows["spark_accelerators"]},
+        executors=tuple(sorted((ExecutorShape(**row) for row in rows["spark_executors"]), key=_size)),
+        runtimes={row["version"]: _runtime(row) for row in rows["spark_runtimes"]},
         properties={each.name: each for each in known if not each.prefix},
         prefixes=tuple(each for each in known if each.prefix),
-        messages={row["message"]: row["fields"] for row in tables["batch"].rows},
+        messages={row["message"]: row["fields"] for row in rows["spark_batch"]},
     )
 
 
+def _said(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a row that say something, lists as tuples."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if value is not None
+    }
+
+
 def _runtime(row: Mapping[str, Any]) -> Runtime:
-    dates = {name: row[name] and date.fromisoformat(row[name]) for name in ("support_ends", "usable_until")}
-    return Runtime(**{**row, **dates, "provisioning": tuple(row["provisioning"])})
+    dates = {name: date.fromisoformat(row[name]) for name in ("support_ends", "usable_until") if name in row}
+    return Runtime(**{**row, **dates})
 
 
-def _property(row: Mapping[str, Any]) -> Property:
-    lists = {name: tuple(row[name]) for name in ("words", "refused_words", "choices") if name in row}
-    return Property(**{**row, **lists})
+def _size(shape: ExecutorShape) -> tuple[str, int]:
+    return shape.type, shape.cores

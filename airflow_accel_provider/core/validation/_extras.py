@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -183,10 +183,21 @@ def _check_written_out(value: str, placement: Placement, where: str) -> Iterator
         message = f"worker_accelerator comes from the placement, {placement.accelerator}; leave it out here{meant}."
         yield error("accelerator-pinned", message, where)
     elif text.unknown:
-        message = f"Dataflow's pages do not know {', '.join(text.unknown)}; the text goes as it stands."
-        yield warning("accelerator-token", message, where)
+        yield from _check_tokens(text.unknown, where)
     else:
         yield error("accelerator-pinned", "worker_accelerator comes from the placement; leave it out here.", where)
+
+
+def _check_tokens(unknown: Iterable[str], where: str) -> Iterator[Problem]:
+    # Experiments inside the text were seen in public; no page says that they work there.
+    strays = [token for token in unknown if token.partition("=")[0] in NAMES]
+    others = [token for token in unknown if token not in strays]
+    for token in strays:
+        message = f"{token} is no part of worker_accelerator; say it by itself, in experiments= or service_options=."
+        yield warning("accelerator-token", message, where)
+    if others:
+        message = f"Dataflow's pages do not know {', '.join(others)}; the text goes as it stands."
+        yield warning("accelerator-token", message, where)
 
 
 def _check_reservation(name: str, value: str, placement: Placement, names: set[str], where: str) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from airflow_accel_provider.core.beam_options import BeamOption, Sdk, letters, l
 from airflow_accel_provider.core.options import EXPERIMENTS, LABELS, SERVICE_OPTIONS
 from airflow_accel_provider.core.problems import Problem, error, warning
 from airflow_accel_provider.core.request import BEAM_NAMED, BeamRequest, read_text, without_refusal
+from airflow_accel_provider.core.validation._extras import NAMES
 from airflow_accel_provider.core.validation._templated import is_templated, texts_in
 
 _IN_PLACEMENT = "say it in the placement, 'TYPE on MACHINE_TYPE in REGION or ZONE'"
@@ -87,6 +88,9 @@ def _check_name(name: str, at: str, sdk: Sdk) -> Problem | None:
         refuses = known is not None and spelled != letters(known.name)
         text = f"Beam's {_SDK_NAMES[sdk]} does not know {name}; write {meant}{', which is its opposite' * refuses}."
         return error("option-spelling", text, at)
+    if name in NAMES:
+        text = f"{name} is no option of Beam's; say it in experiments= or service_options=."
+        return warning("extra-as-option", text, at)
     close = meant_by(sdk, name)
     if close:
         text = f"{name} is no option of Beam's; if it is not the pipeline's own, {close} is meant."
