@@ -182,6 +182,7 @@ VALUES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"labels": {"accel-owner": "me"}}, "label-reserved", "labels.accel-owner", "accel-"),
     ({"options": {"labels": ["accel-x=1"]}}, "label-reserved", "labels.accel-x", "accel-"),
     ({"options": {"labels": "{broken"}}, "labels", "pipeline_options.labels", "JSON"),
+    ({"options": {"labels": [None]}}, "label-key", "labels.None", ""),
     ({"labels": {f"l{n}": "" for n in range(57)}}, "", "", ""),
     ({"labels": {f"l{n}": "" for n in range(58)}}, "too-many-labels", "labels", "57 are left"),
     ({"labels": ["team=ml"]}, "wrong-type", "labels", "a mapping"),

@@ -137,15 +137,17 @@ def _united(*values: Any) -> tuple[str, ...]:
 
 
 def _label_pairs(value: Any) -> dict[str, str]:
-    """Read labels in any of Beam's forms: a mapping, its JSON, ``key=value``, or a list of these."""
+    """Read labels in any of Beam's forms: a mapping, its JSON, ``key=value``, or a list of these.
+
+    What has none of these forms is read as a key, for the rules of keys to refuse. Raises :class:`ValueError` for
+    broken JSON.
+    """
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        return _label_pairs(json.loads(value))
-    if isinstance(value, str):
-        key, _, said = value.partition("=")
-        return {key: said}
-    pairs: dict[str, str] = {}
-    for item in value:
-        pairs |= _label_pairs(item)
-    return pairs
+    if isinstance(value, list | tuple):
+        return {key: said for item in value for key, said in _label_pairs(item).items()}
+    text = str(value)
+    if text.lstrip().startswith("{"):
+        return _label_pairs(json.loads(text))
+    key, _, said = text.partition("=")
+    return {key: said}
