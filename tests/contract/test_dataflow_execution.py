@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import pytest
 from dataflow_jobs import BUCKET, L4, PIPELINES, Client, environment, fresh_name, launch, until
 from emulators import running
 from google.cloud import storage
-from google.cloud.exceptions import Conflict
+from google.cloud.exceptions import Conflict, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +59,10 @@ def _find(client: Client, name: str) -> dict[str, Any]:
 
 
 def _text(bucket: storage.Bucket, prefix: str) -> str:
-    return "".join(blob.download_as_text() for blob in bucket.list_blobs(prefix=prefix))
+    while True:
+        # What is replaced between its listing and its download is gone in the listed generation, and listed anew.
+        with suppress(NotFound):
+            return "".join(blob.download_as_text() for blob in bucket.list_blobs(prefix=prefix))
 
 
 def _is_alive(pid: int) -> bool:
