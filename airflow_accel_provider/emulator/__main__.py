@@ -35,6 +35,7 @@ def main() -> int:
 
 def _serve(settings: Settings) -> None:
     google = Google(settings.state, project=settings.project, world=settings.world, time_scale=settings.time_scale)
+    google.dataflow.templates.put(settings.templates)
     EmulatorServer(google, port=settings.port, on_ready=lambda url: _announce(url, settings)).serve_until_stopped()
 
 

@@ -1,4 +1,7 @@
-"""The emulator's own API, below ``/_emulator/``: what happened, which world it is, what is to go wrong."""
+"""The emulator's own API, below ``/_emulator/``: what happened, which world it is, what is to go wrong.
+
+It also takes the programs that stand for template images.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,8 @@ class Admin:
             ("GET", "ledger"): self._ledger,
             ("GET", "world"): self._world,
             ("PUT", "world"): self._enter,
+            ("GET", "templates"): self._templates,
+            ("PUT", "templates"): self._add_templates,
             ("GET", "faults"): self._faults,
             ("POST", "faults"): self._add_fault,
             ("DELETE", "faults"): self._clear_faults,
@@ -84,6 +89,19 @@ class Admin:
             raise GoogleError(400, f"There is no world {name!r}; there are: {', '.join(WORLD_NAMES)}.{hint}")
         self._google.enter(name)
         return self._world(incoming)
+
+    def _templates(self, _: Incoming) -> dict[str, Any]:
+        return {"templates": self._google.dataflow.templates.all()}
+
+    def _add_templates(self, incoming: Incoming) -> dict[str, Any]:
+        files = _json_object(incoming.body)
+        if wrong := [image for image, file in files.items() if not isinstance(file, str)]:
+            raise GoogleError(400, f"Each image takes the path of one Python file: {', '.join(wrong)}.")
+        try:
+            self._google.dataflow.templates.put(files)
+        except ValueError as error:
+            raise GoogleError(400, f"Nothing was changed: {error}.") from None
+        return self._templates(incoming)
 
     def _faults(self, _: Incoming) -> dict[str, Any]:
         return {"faults": self._google.faults.all()}

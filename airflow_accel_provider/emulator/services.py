@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_accel_provider.emulator import iamcredentials, oauth
+from airflow_accel_provider.emulator.cloudquotas import methods as cloudquotas
 from airflow_accel_provider.emulator.compute import methods as compute
-from airflow_accel_provider.emulator.compute import offers
+from airflow_accel_provider.emulator.compute import offers, operations, reserving
 from airflow_accel_provider.emulator.dataflow import methods as dataflow
+from airflow_accel_provider.emulator.dataflow import template_methods as templates
+from airflow_accel_provider.emulator.monitoring import methods as monitoring
 from airflow_accel_provider.emulator.storage import methods as storage
 
 if TYPE_CHECKING:
@@ -18,6 +21,11 @@ METHODS: tuple[Method, ...] = (
     *oauth.METHODS,
     *iamcredentials.METHODS,
     *dataflow.METHODS,
+    *templates.METHODS,
     *compute.METHODS,
     *offers.METHODS,
+    *monitoring.METHODS,
+    *reserving.METHODS,
+    *operations.METHODS,
+    *cloudquotas.METHODS,
 )

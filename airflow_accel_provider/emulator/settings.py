@@ -7,10 +7,11 @@ import difflib
 import math
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airflow_accel_provider.emulator.dataflow.templates import missing_files
 from airflow_accel_provider.emulator.state import DEFAULT_PROJECT, DEFAULT_TIME_SCALE, DEFAULT_WORLD
 from airflow_accel_provider.emulator.worlds import WORLD_NAMES
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8765
 DEFAULT_STATE = ".accel"
+TEMPLATE = "template"
 
 PROJECT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 """Source: https://cloud.google.com/resource-manager/docs/creating-managing-projects (2026-11)."""
@@ -26,13 +28,14 @@ PROJECT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Checked settings; ``port`` 0 means any free one."""
+    """Checked settings; ``port`` 0 means any free one. ``templates`` maps template images to Python files."""
 
     port: int
     state: Path
     world: str
     project: str
     time_scale: float
+    templates: Mapping[str, str] = field(default_factory=dict)
 
 
 _FLAGS: Mapping[str, tuple[str, str]] = {
@@ -55,11 +58,16 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str] = os.
     for flag, (usual, meaning) in _FLAGS.items():
         default = environment.get(variable(flag), usual)
         parser.add_argument(f"--{flag}", default=default, help=f"{meaning} ({variable(flag)}; default %(default)s)")
+    own = environment.get(variable(TEMPLATE), "").split()
+    meaning = f"IMAGE=FILE, the program a template image stands for ({variable(TEMPLATE)}: several, with blanks)"
+    parser.add_argument(f"--{TEMPLATE}", action="append", default=None, metavar="IMAGE=FILE", help=meaning)
     values = parser.parse_args(arguments)
+    templates = own if values.template is None else values.template
     problems = [
         *_number_problems(values.port, values.time_scale),
         *_world_problems(values.world),
         *_project_problems(values.project),
+        *_template_problems(templates),
     ]
     if problems:
         parser.exit(2, f"The emulator cannot start: {'; '.join(problems)}.\n")
@@ -69,6 +77,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str] = os.
         world=values.world,
         project=values.project,
         time_scale=float(values.time_scale),
+        templates=_templates(templates),
     )
 
 
@@ -91,6 +100,15 @@ def _world_problems(world: str) -> list[str]:
     near = difflib.get_close_matches(world, WORLD_NAMES, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return [f"there is no world {world!r}{hint}, there are {', '.join(WORLD_NAMES)}"]
+
+
+def _templates(pairs: Sequence[str]) -> dict[str, str]:
+    return {image: file for image, _, file in (pair.rpartition("=") for pair in pairs)}
+
+
+def _template_problems(pairs: Sequence[str]) -> list[str]:
+    wrong = [f"template {pair!r} is not IMAGE=FILE" for pair in pairs if not all(pair.rpartition("="))]
+    return wrong or list(filter(None, [missing_files(_templates(pairs))]))
 
 
 def _project_problems(project: str) -> list[str]:

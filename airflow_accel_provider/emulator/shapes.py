@@ -52,6 +52,12 @@ def check_shape(method_id: str, body: Mapping[str, Any]) -> None:
         raise GoogleError(400, "Invalid JSON payload received. " + "\n".join(problems))
 
 
+def form_problems(schema: str, value: object) -> list[str]:
+    """Return where a message of Dataflow's is not of its form; names that it doesn't have are overlooked."""
+    schemas = next(document["schemas"] for document in documents() if document["name"] == "dataflow")
+    return [each for each in _problems(value, schemas[schema], schemas, "") if not each.startswith("Unknown name")]
+
+
 @cache
 def _requests() -> Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]:
     return {

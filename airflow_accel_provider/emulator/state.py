@@ -7,6 +7,8 @@ import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from airflow_accel_provider.emulator.compute.operations import Operations
+from airflow_accel_provider.emulator.compute.reservations import Reservations
 from airflow_accel_provider.emulator.database import Database
 from airflow_accel_provider.emulator.dataflow import Dataflow
 from airflow_accel_provider.emulator.faults import Faults
@@ -53,6 +55,8 @@ class Google:
         self.buckets = Buckets(self.database, self.directory / "objects")
         self.world_name = world
         self.world: World = load_world(world)
+        self.operations = Operations(self.database)
+        self.reservations = Reservations(self)
         self.dataflow = Dataflow(self)
 
     def open(self, url: str) -> None:
@@ -62,6 +66,7 @@ class Google:
 
     def start(self) -> None:
         """Let time pass: jobs go on from here. Called once the address answers."""
+        self.ledger.event("world.entered", world=self.world_name)
         self.dataflow.start()
 
     def end(self) -> None:

@@ -8,14 +8,20 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_accel_provider.core.classification import Signals, classify
+from airflow_accel_provider.core.jobs import Importance, JobState, Message
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from emulators import Emulator
     from google.auth.transport.requests import AuthorizedSession
+
+    from airflow_accel_provider.core.failures import Failure
 
 PIPELINES = Path(__file__).parent / "pipelines"
 BUCKET = "dataflow-tests"
@@ -131,6 +137,15 @@ def until(read: Callable[[], T], is_right: Callable[[T], bool]) -> T:
         assert time.monotonic() < deadline, f"Still {value!r}"
         time.sleep(0.02)
     return value
+
+
+def judged(texts: Sequence[str]) -> Failure:
+    """Return what the provider makes of the last words of a job that failed."""
+    at = datetime.now(UTC)
+    messages = [Message(text=text, importance=Importance.ERROR, at=at) for text in texts]
+    failure = classify(Signals(messages=messages, state=JobState.FAILED))
+    assert failure is not None
+    return failure
 
 
 def launch(

@@ -1,4 +1,4 @@
-"""Google's discovery documents as a judge of answers that is not ours."""
+"""Google's discovery documents as a judge of answers that is not ours, and its typed client where there is none."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+from google.cloud import cloudquotas_v1
+from google.protobuf import json_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-DOCUMENTS = ("dataflow.v1b3", "compute.v1", "storage.v1", "iamcredentials.v1", "dataproc.v1")
+DOCUMENTS = ("dataflow.v1b3", "compute.v1", "storage.v1", "iamcredentials.v1", "dataproc.v1", "monitoring.v3")
 
 FORMATS: Mapping[str, Mapping[str, Any]] = {
     "int64": {"pattern": r"^-?\d{1,19}$"},
@@ -26,8 +28,17 @@ FORMATS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+TYPED: Mapping[str, Any] = {
+    "cloudquotas.projects.locations.services.quotaInfos.get": cloudquotas_v1.QuotaInfo,
+    "cloudquotas.projects.locations.services.quotaInfos.list": cloudquotas_v1.ListQuotaInfosResponse,
+}
+"""What a method returns, for APIs that only a typed client describes."""
+
+
 def problems(method_id: str, answer: Any) -> list[str]:
-    """Return how an answer departs from what the discovery document says the method returns."""
+    """Return how an answer departs from what Google's discovery document, or its typed client, says is returned."""
+    if method_id in TYPED:
+        return _typed_problems(method_id, answer)
     validator = _validator(method_id)
     if validator is None:
         return [f"{method_id} is in no discovery document"]
@@ -60,6 +71,14 @@ def convert(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "additionalProperties" in schema:
         converted["additionalProperties"] = convert(schema["additionalProperties"])
     return converted
+
+
+def _typed_problems(method_id: str, answer: Any) -> list[str]:
+    try:
+        json_format.ParseDict(answer, TYPED[method_id].pb()())
+    except json_format.ParseError as error:
+        return [f"{method_id}: {error}"]
+    return []
 
 
 @cache

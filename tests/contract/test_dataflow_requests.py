@@ -42,7 +42,7 @@ def _options(**options: Any) -> dict[str, Any]:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "job name": ({"name": "Score_Digits"}, "job name 'Score_Digits' does not match"),
     "no name": ({"name": ""}, "job name"),
-    "streaming": ({"type": "JOB_TYPE_STREAMING"}, "JOB_TYPE_BATCH can"),
+    "job type": ({"type": "JOB_TYPE_UNKNOWN"}, "JOB_TYPE_BATCH and JOB_TYPE_STREAMING can"),
     "label key": ({"labels": {"Team": "x"}}, "label key 'Team'"),
     "label value": ({"labels": {"team": "Ä"}}, "value 'Ä' of label 'team'"),
     "long label": ({"labels": {"team": "x" * 64}}, "is not valid"),

@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from airflow_accel_provider.emulator.compute.tables import ACCELERATORS, BUILT_IN, ZONES, find_machine
+from airflow_accel_provider.emulator.compute.tables import ACCELERATORS, BUILT_IN, ZONES, find_machine, machine_zones
 from airflow_accel_provider.emulator.worlds import PLENTY, WORLD_NAMES, load_world
 
 
@@ -24,6 +24,20 @@ def test_every_world_speaks_of_known_things(name: str) -> None:
     assert set(world.region_quotas) <= {"*", *ZONES}
     assert {metric for quotas in world.region_quotas.values() for metric in quotas} <= metrics
     assert set(world.project_quotas) <= metrics
+    families = {accelerator.cloud_quota for accelerator in ACCELERATORS.values()} | {"PREEMPTIBLE_TPU_V6E"}
+    assert {key for quotas in world.cloud_quotas.values() for key in quotas} <= families
+    assert set(world.cloud_quotas) <= {"*", *ZONES}
+
+
+@pytest.mark.parametrize("name", WORLD_NAMES)
+def test_every_world_reserves_machines_that_exist(name: str) -> None:
+    """A world's reservation is of a machine that its zone has, with what is built into it, and not more than full."""
+    for reserved in load_world(name).reservations:
+        machine = find_machine(reserved.machine_type)
+        assert machine is not None
+        assert reserved.zone in machine_zones(machine)
+        assert (reserved.accelerator, reserved.accelerators_each) == (machine.accelerator, machine.count)
+        assert 0 <= reserved.in_use <= reserved.count
 
 
 def test_the_most_specific_word_about_stock_wins() -> None:

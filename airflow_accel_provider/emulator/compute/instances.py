@@ -7,17 +7,27 @@ import zlib
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.emulator.compute.tables import Machine, find_machine, region_of
+from airflow_accel_provider.emulator.compute.tables import ACCELERATORS, Machine, find_machine, listed_name, region_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from airflow_accel_provider.emulator.database import Database
 
+PLAIN_MACHINE = "n1-standard-1"
+"""What a batch worker is where nothing else is asked for."""
+
+TENANT = "a project of Google's"
+"""Where VMs lie that services keep to themselves. No project's id can be that."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One VM. ``accelerator`` and ``count`` are what it draws; ``shows_accelerator`` is whether one is really there."""
+    """One VM. ``accelerator`` and ``count`` are what it draws; ``shows_accelerator`` is whether one is really there.
+
+    ``reservation`` is the path (``projects/P/zones/Z/reservations/R``) of the reservation whose place it takes.
+    ``own_draws`` is what it takes of regional quotas, where its machine type does not say that.
+    """
 
     name: str
     project: str
@@ -33,6 +43,14 @@ class Instance:
     description: str = ""
     service_account: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    reservation: str | None = None
+    own_draws: Mapping[str, float] | None = None
+
+    @property
+    def shown_machine_type(self) -> str:
+        """Return the machine type it has in truth: a TPU is never taken off its machine, so without one it is plain."""
+        is_tpu = self.accelerator is not None and ACCELERATORS[self.accelerator].is_tpu
+        return PLAIN_MACHINE if is_tpu and not self.shows_accelerator else self.machine_type
 
     @property
     def machine(self) -> Machine:
@@ -93,7 +111,7 @@ def to_json(instance: Instance, root: str) -> dict[str, Any]:
         "description": instance.description,
         "creationTimestamp": instance.created,
         "status": instance.status,
-        "machineType": f"{zone}/machineTypes/{instance.machine_type}",
+        "machineType": f"{zone}/machineTypes/{instance.shown_machine_type}",
         "zone": zone,
         "selfLink": f"{zone}/instances/{instance.name}",
         "labels": dict(instance.labels),
@@ -110,9 +128,11 @@ def to_json(instance: Instance, root: str) -> dict[str, Any]:
             {"email": instance.service_account, "scopes": ["https://www.googleapis.com/auth/cloud-platform"]}
         ],
     }
-    if is_attached and instance.shows_accelerator:
-        accelerator = f"{zone}/acceleratorTypes/{instance.accelerator}"
+    if instance.accelerator and is_attached and instance.shows_accelerator:
+        accelerator = f"{zone}/acceleratorTypes/{listed_name(instance.accelerator)}"
         body["guestAccelerators"] = [{"acceleratorType": accelerator, "acceleratorCount": instance.count}]
+    if instance.reservation:
+        body["resourceStatus"] = {"reservationConsumptionInfo": {"consumedReservation": instance.reservation}}
     return body
 
 

@@ -21,6 +21,7 @@ from airflow_accel_provider.emulator.compute.tables import (
     ZONES,
     Machine,
     Publication,
+    listed_name,
     machine_zones,
 )
 from airflow_accel_provider.emulator.wire import Call, Method
@@ -124,7 +125,8 @@ def _machine_json(machine: Machine, zone: str, root: str) -> dict[str, Any]:
         "selfLink": f"{root}/zones/{zone}/machineTypes/{machine.name}",
     }
     if machine.accelerator:
-        body["accelerators"] = [{"guestAcceleratorType": machine.accelerator, "guestAcceleratorCount": machine.count}]
+        accelerator = listed_name(machine.accelerator)
+        body["accelerators"] = [{"guestAcceleratorType": accelerator, "guestAcceleratorCount": machine.count}]
     return body
 
 

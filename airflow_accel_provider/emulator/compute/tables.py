@@ -38,15 +38,24 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
-    """A GPU type. ``n1_hosts`` maps a count to the most vCPUs and GB of an N1 host; empty: only built-in hosts.
+    """A GPU or TPU type under Dataflow's name; Compute Engine's own is ``listed_as``, and differs for TPUs alone.
 
-    ``metric`` is its regional on-demand quota, None where ``regions.get`` shows none.
+    ``n1_hosts`` maps a count to the most vCPUs and GB of an N1 host; empty: only built-in hosts. ``metric`` is its
+    regional on-demand quota, None where ``regions.get`` shows none; ``cloud_quota`` is then ``METRIC`` or
+    ``METRIC/FAMILY`` in the Cloud Quotas API.
     """
 
     name: str
+    listed_as: str
     metric: str | None
+    cloud_quota: str | None
     zones: frozenset[str]
     n1_hosts: Mapping[int, tuple[float, float]]
+
+    @property
+    def is_tpu(self) -> bool:
+        """Tell whether it is a TPU, whose machines nothing else has."""
+        return self.name.startswith("tpu-")
 
 
 def _zones(places: Mapping[str, list[str]]) -> tuple[str, ...]:
@@ -62,7 +71,9 @@ ACCELERATORS: Mapping[str, Accelerator] = MappingProxyType(
     {
         name: Accelerator(
             name=name,
+            listed_as=row.get("listed_as", name),
             metric=row["metric"],
+            cloud_quota=row.get("cloud_quota"),
             zones=frozenset(_zones(row["zones"])),
             n1_hosts={int(count): (cpus, memory) for count, (cpus, memory) in row.get("n1_hosts", {}).items()},
         )
@@ -120,9 +131,16 @@ def find_machine(name: str) -> Machine | None:
     return None
 
 
+def listed_name(accelerator: str) -> str:
+    """Return Compute Engine's own name of an accelerator type; only TPUs have another one in Dataflow."""
+    return ACCELERATORS[accelerator].listed_as if accelerator in ACCELERATORS else accelerator
+
+
 def machine_zones(machine: Machine) -> frozenset[str]:
     """Return the zones that list a machine type: all of them, where it carries no accelerator."""
-    return _MACHINE_ZONES.get(machine.name) or _ACCELERATOR_ZONES[machine.accelerator]
+    if machine.name in _MACHINE_ZONES:
+        return _MACHINE_ZONES[machine.name]
+    return PUBLISHED[listed_name(machine.accelerator)].zones if machine.accelerator else _ALL_ZONES
 
 
 def region_of(zone: str) -> str:
@@ -145,20 +163,17 @@ def _most(name: str) -> int:
 
 
 MACHINE_TYPES: tuple[Machine, ...] = (*BUILT_IN.values(), *_machines(_LISTED["machines"]).values(), *_sizes())
-"""Every machine type that is listed, those for TPUs and for GPUs that no worker gets here too."""
+"""Every machine type that is listed, those for GPUs that no worker gets here too."""
 
 PUBLISHED: Mapping[str, Publication] = MappingProxyType(
     {
-        name: Publication(name=name, zones=frozenset(_zones(row["zones"])), most=_most(name))
+        listed_name(name): Publication(name=listed_name(name), zones=frozenset(_zones(row["zones"])), most=_most(name))
         for name, row in {**_TABLES["accelerators"], **_LISTED["accelerators"]}.items()
     }
 )
 """Every accelerator type that is listed, under Compute Engine's own name."""
 
-_ACCELERATOR_ZONES: Mapping[str | None, frozenset[str]] = {
-    None: frozenset(zone for zones in ZONES.values() for zone in zones),
-    **{name: publication.zones for name, publication in PUBLISHED.items()},
-}
+_ALL_ZONES = frozenset(zone for zones in ZONES.values() for zone in zones)
 _MACHINE_ZONES: Mapping[str, frozenset[str]] = {
     name: frozenset(_zones(places)) for name, places in _TABLES["machine_zones"].items()
 }

@@ -1,4 +1,4 @@
-"""What the service says to a new job before it runs it: refused at the door, or admitted and then rejected.
+"""What the service refuses at the door, before there is a job.
 
 The door (HTTP 400) checks what Beam's own validators check as well, for Beam skips them where its endpoint is local.
 """
@@ -11,20 +11,24 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_accel_provider.emulator.compute.tables import ACCELERATORS, BUILT_IN, ZONES, Machine, find_machine
+from airflow_accel_provider.emulator.compute.tables import ACCELERATORS, ZONES
 from airflow_accel_provider.emulator.dataflow.demand import (
     ACCELERATOR_OPTION,
+    ANY_RESERVATION,
+    STREAMING,
     AcceleratorRequest,
-    Demand,
+    ReservationName,
     accelerator_values,
     first_pool,
+    names_reservation,
+    reservation_values,
 )
 from airflow_accel_provider.emulator.wire import GoogleError
 
 SERVICE_OPTIONS = frozenset(
     {
         ACCELERATOR_OPTION,
-        "automatically_use_created_reservation",
+        ANY_RESERVATION,
         "block_project_ssh_keys",
         "enable_confidential_compute",
         "enable_dynamic_thread_scaling",
@@ -53,6 +57,7 @@ UNREACHABLE_REGION = (
     "The workflow could not be created, since it was sent to an invalid or unreachable region. "
     "Please resubmit with a valid region."
 )
+JOB_TYPES = ("JOB_TYPE_BATCH", STREAMING)
 JOB_NAME = re.compile(r"[a-z]([-a-z0-9]{0,1022}[a-z0-9])?")
 """From the discovery document, ``Job.name``."""
 MOST_LABELS = 64
@@ -76,31 +81,21 @@ def admit(request: Mapping[str, Any], *, location: str) -> None:
         raise GoogleError(400, "The workflow could not be created. Causes: " + "; ".join(problems))
 
 
-def find_rejection(demand: Demand) -> str | None:
-    """Return why the service rejects a job after it has admitted it, or None: the machine does not fit."""
-    machine, wanted = find_machine(demand.machine_type), demand.accelerator
-    because = "The workflow was automatically rejected by the service because"
-    if machine is None:
-        return f"{because} the machine type {demand.machine_type} does not exist."
-    if wanted is None:
-        return None
-    fitting = _fitting_machine(wanted)
-    if fitting is None:
-        return f"{because} the requested accelerator type {wanted.type} cannot be attached {wanted.count} times."
-    if _carries(machine, wanted):
-        return None
-    asked = f"the requested accelerator type {wanted.type};count:{wanted.count}"
-    return f"{because} {asked} requires setting the worker machine type to {fitting}."
+def require_launchable(*, name: str, labels: Mapping[str, str], environment: Mapping[str, Any], location: str) -> None:
+    """Raise GoogleError 400 with everything that is wrong with a template's launch, as far as that can be told yet."""
+    require_region(location)
+    problems = [*_name_problems(name), *_label_problems(labels), *_place_problems(environment, location)]
+    for field in ("tempLocation", "stagingLocation"):
+        problems += _url_problems(field, environment.get(field) or "gs://default")
+    if problems:
+        raise GoogleError(400, "The template could not be launched. Causes: " + "; ".join(problems))
 
 
 def _problems(request: Mapping[str, Any], location: str) -> Iterator[str]:
-    name = request.get("name", "")
-    if not JOB_NAME.fullmatch(name):
-        yield f"the job name {name!r} does not match {JOB_NAME.pattern}"
+    yield from _name_problems(request.get("name", ""))
     environment = request.get("environment", {})
-    # Streaming needs an unbounded runner, which this service does not have.
-    if request.get("type") != "JOB_TYPE_BATCH":
-        yield f"jobs of type {request.get('type')} cannot run here; JOB_TYPE_BATCH can"
+    if request.get("type") not in JOB_TYPES:
+        yield f"jobs of type {request.get('type')} cannot run; {' and '.join(JOB_TYPES)} can"
     yield from _path_problems(environment)
     yield from _place_problems(environment, location)
     yield from _label_problems(request.get("labels", {}))
@@ -115,11 +110,19 @@ def _path_problems(environment: Mapping[str, Any]) -> Iterator[str]:
     options = environment.get("sdkPipelineOptions", {}).get("options", {})
     for key in ("temp_location", "staging_location", "pipelineUrl"):
         url = options.get(key)
-        if url is None and key != "pipelineUrl":
-            continue
-        scheme, _, path = str(url).partition("gs://")
-        if url is None or scheme or not _BUCKET.fullmatch(path.partition("/")[0]):
-            yield f"{key} must be a Cloud Storage path (gs://BUCKET/PATH), not {url!r}"
+        if url is not None or key == "pipelineUrl":
+            yield from _url_problems(key, url)
+
+
+def _url_problems(name: str, url: object) -> Iterator[str]:
+    scheme, _, path = str(url).partition("gs://")
+    if url is None or scheme or not _BUCKET.fullmatch(path.partition("/")[0]):
+        yield f"{name} must be a Cloud Storage path (gs://BUCKET/PATH), not {url!r}"
+
+
+def _name_problems(name: str) -> Iterator[str]:
+    if not JOB_NAME.fullmatch(name):
+        yield f"the job name {name!r} does not match {JOB_NAME.pattern}"
 
 
 def _place_problems(environment: Mapping[str, Any], location: str) -> Iterator[str]:
@@ -161,8 +164,13 @@ def _is_label_text(text: str) -> bool:
 def _option_problems(environment: Mapping[str, Any]) -> Iterator[str]:
     for option in environment.get("serviceOptions", ()):
         key = option.partition("=")[0]
-        if key not in SERVICE_OPTIONS:
+        if key not in SERVICE_OPTIONS and not names_reservation(option):
             yield f"unknown service option {option!r}.{_near(key, SERVICE_OPTIONS)}"
+    yield from _accelerator_problems(environment)
+    yield from _reservation_problems(environment)
+
+
+def _accelerator_problems(environment: Mapping[str, Any]) -> Iterator[str]:
     values = accelerator_values(environment)
     if len(values) > 1:
         yield f"more than one {ACCELERATOR_OPTION}: {', '.join(values)}"
@@ -176,6 +184,17 @@ def _option_problems(environment: Mapping[str, Any]) -> Iterator[str]:
         else:
             if wanted.type not in ACCELERATORS:
                 yield f"unknown accelerator type {wanted.type!r}.{_near(wanted.type, ACCELERATORS)}"
+
+
+def _reservation_problems(environment: Mapping[str, Any]) -> Iterator[str]:
+    values = reservation_values(environment)
+    if len(values) > 1:
+        yield f"more than one reservation: {', '.join(values)}"
+    for value in values:
+        try:
+            ReservationName.parse(value)
+        except ValueError as error:
+            yield str(error)
 
 
 def _pool_problems(environment: Mapping[str, Any]) -> Iterator[str]:
@@ -193,16 +212,3 @@ def _near(word: str, known: object) -> str:
         difflib.get_close_matches(word, sorted(map(str, known)), n=1) if isinstance(known, Mapping | frozenset) else []
     )
     return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def _carries(machine: Machine, wanted: AcceleratorRequest) -> bool:
-    if machine.accelerator:
-        return (machine.accelerator, machine.count) == (wanted.type, wanted.count)
-    return machine.family == "n1" and wanted.count in ACCELERATORS[wanted.type].n1_hosts
-
-
-def _fitting_machine(wanted: AcceleratorRequest) -> str | None:
-    for machine in BUILT_IN.values():
-        if (machine.accelerator, machine.count) == (wanted.type, wanted.count):
-            return machine.name
-    return "n1-standard-4" if wanted.count in ACCELERATORS[wanted.type].n1_hosts else None

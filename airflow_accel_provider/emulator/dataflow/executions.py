@@ -1,4 +1,4 @@
-"""Runs jobs for real: one process a job, in a session of its own, with the worker's identity and no other.
+"""Runs what jobs are made of: one process a job, in a session of its own, with the worker's identity and no other.
 
 A child that cannot start yet, for there are only so many slots, waits its turn. Children end with the emulator, even
 when that is killed: each watches the pipe that is its standard input.
@@ -10,18 +10,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from airflow_accel_provider.emulator.dataflow.jobs import Job
 
-WORKER_MODULE = "airflow_accel_provider.emulator.dataflow.worker"
 GRACE_SECONDS = 3.0
 """Between SIGTERM and SIGKILL. Real time: it is a process that stops."""
 SLOTS = max(2, os.cpu_count() or 1)
@@ -52,16 +50,22 @@ class Surroundings:
 
 
 class Executions:
-    """The children. ``on_exit`` is called, from another thread, with the id of each job whose child has ended."""
+    """The children. ``on_exit`` is called, from another thread, with the id of each job whose child has ended.
+
+    ``command`` returns what to run for a job in a directory of its own, after it has put there what that reads. The
+    child leaves ``outcome.json`` there.
+    """
 
     def __init__(
         self,
         directory: Path,
         *,
+        command: Callable[[Job, Path], Sequence[str]],
         surroundings: Callable[[Job], Surroundings],
         on_exit: Callable[[str], None],
     ) -> None:
         self._directory = directory
+        self._command = command
         self._surroundings = surroundings
         self._on_exit = on_exit
         self._lock = threading.RLock()
@@ -70,7 +74,7 @@ class Executions:
         self._is_open = True
 
     def start(self, job: Job) -> None:
-        """Run a job's pipeline, now or when a slot is free."""
+        """Run a job's child, now or when a slot is free."""
         with self._lock:
             if job.id in self._children or not self._is_open:
                 return
@@ -84,6 +88,10 @@ class Executions:
             return None
         outcome: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return outcome
+
+    def log(self, job_id: str) -> Path:
+        """Return the file with all that a job's child wrote."""
+        return self._path(job_id) / "worker.log"
 
     def is_running(self, job_id: str) -> bool:
         """Tell whether a job's child has not ended yet."""
@@ -128,11 +136,10 @@ class Executions:
         scratch = directory / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         (directory / "outcome.json").unlink(missing_ok=True)
-        work = {"options": job.request["environment"]["sdkPipelineOptions"]["options"], "job_id": job.id}
-        (directory / "work.json").write_text(json.dumps(work), encoding="utf-8")
-        with (directory / "worker.log").open("ab") as log:
+        command = self._command(job, directory)
+        with self.log(job.id).open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", WORKER_MODULE, str(directory), str(self._directory.parent / "packages")],
+                command,
                 cwd=scratch,
                 env=self._surroundings(job).environment(),
                 stdin=subprocess.PIPE,
@@ -150,7 +157,7 @@ class Executions:
         path = self._path(job_id) / "outcome.json"
         with self._lock:
             if self._is_open and not path.exists():
-                path.write_text(json.dumps(_lost(code, self._path(job_id) / "worker.log")), encoding="utf-8")
+                path.write_text(json.dumps(_lost(code, self.log(job_id))), encoding="utf-8")
             del self._children[job_id]
             self._fill_slots()
             is_open = self._is_open

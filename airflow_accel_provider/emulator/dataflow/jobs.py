@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.emulator.dataflow.demand import Demand, read_demand
+from airflow_accel_provider.emulator.dataflow.demand import STREAMING, Demand, read_demand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,13 +24,17 @@ TERMINAL = frozenset(f"JOB_STATE_{word}" for word in ("DONE", "FAILED", "CANCELL
 class Phase(StrEnum):
     """Where in its life a job is; finer than its state, and never shown."""
 
+    QUEUED = "queued"
+    LAUNCHING = "launching"
     CREATED = "created"
     ALLOCATING = "allocating"
     PROVISIONING = "provisioning"
     BOOTING = "booting"
+    PULLING = "pulling"
     EXECUTING = "executing"
     FAILING = "failing"
     NOTICED = "noticed"
+    DRAINING = "draining"
     STOPPING = "stopping"
     ENDING = "ending"
     OVER = "over"
@@ -41,6 +45,8 @@ class Job:
     """One job. ``request`` is the cleaned body of its creation; ``due`` (epoch seconds) is when its phase is over.
 
     ``tries`` counts within a phase, ``outcome`` is what execution brought, ``ending`` the state to come after STOPPING.
+    ``launch`` is how a template's program is to be run (see Launch); until it has, ``request`` says only what the
+    launch did.
     """
 
     id: str
@@ -61,11 +67,17 @@ class Job:
     tries: int = 0
     outcome: Mapping[str, Any] | None = None
     ending: str | None = None
+    launch: Mapping[str, Any] | None = None
 
     @property
     def demand(self) -> Demand:
         """Return what it asks for."""
         return read_demand(self.request, location=self.location)
+
+    @property
+    def is_streaming(self) -> bool:
+        """Tell whether it runs until it is told to end."""
+        return bool(self.request.get("type") == STREAMING)
 
     @property
     def is_over(self) -> bool:

@@ -1,156 +1,164 @@
-"""How a job lives: one function a phase, each taking the job to its next one and saying what the service says then.
-
-Nominal durations are in ``SECONDS``; the emulator's time scale divides them. Timestamps are real.
-"""
+"""How a job lives: one function a phase, each taking the job to its next one and saying what the service says then."""
 
 from __future__ import annotations
 
-import random
-import string
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from airflow_accel_provider.emulator.compute.instances import Instance
 from airflow_accel_provider.emulator.dataflow import texts
-from airflow_accel_provider.emulator.dataflow.admission import find_rejection
 from airflow_accel_provider.emulator.dataflow.capacity import Grant, Refusal, allocate, choose_zone
+from airflow_accel_provider.emulator.dataflow.demand import images
 from airflow_accel_provider.emulator.dataflow.jobs import NEVER, Job, Phase
-from airflow_accel_provider.emulator.ledger import rfc3339
+from airflow_accel_provider.emulator.dataflow.rejection import find_rejection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from airflow_accel_provider.emulator.dataflow import Dataflow
 
-SECONDS: Mapping[str, float] = {
-    "pending": 10,
-    "worker_pool_setup": 10,
-    "retry_of_startup": 60,
-    "vm_provisioning": 30,
-    "harness_boot": 60,
-    "harness_boot_with_driver": 240,
-    "retry_of_work_item": 10,
-    "notice_of_cancel": 5,
-    "worker_pool_teardown": 20,
-    "lag_of_final_state": 5,
-}
-"""From published job logs; a driver takes minutes to install. 2026-11-29."""
-
 STARTUP_TRIES = 4
+IMAGE_TRIES = 4
 WORK_ITEM_TRIES = 4
 
-POOL_NAME = "Worker pool"
+OWN_IMAGES = "gcr.io/cloud-dataflow/"
+"""What the names of Google's own worker images begin with: they can always be pulled."""
 
 
 class Lifecycle:
-    """The phases. Call ``step`` with a job that is due; it returns the job as it is then, already stored."""
+    """The phases from a job's creation to its end, without those of a template's launch."""
 
     def __init__(self, dataflow: Dataflow) -> None:
         self._dataflow = dataflow
         self._google = dataflow.google
-        self._phases: Mapping[Phase, Callable[[Job], Job]] = {
+        self._chronicle = dataflow.chronicle
+        self._workers = dataflow.workers
+        self.phases: Mapping[Phase, Callable[[Job], Job]] = {
             Phase.CREATED: self._begin,
             Phase.ALLOCATING: self._allocate,
             Phase.PROVISIONING: self._provision,
             Phase.BOOTING: self._boot,
+            Phase.PULLING: self._pull,
             Phase.EXECUTING: self._execute,
             Phase.FAILING: self._retry_work,
-            Phase.NOTICED: self._cancel,
+            Phase.NOTICED: self._act_on_request,
+            Phase.DRAINING: self._finish_draining,
             Phase.STOPPING: self._finish_stopping,
             Phase.ENDING: self._end,
         }
 
-    def step(self, job: Job) -> Job:
-        """Take a job out of its phase into the next."""
-        after = self._phases[job.phase](job)
-        self._dataflow.jobs.save(after)
-        return after
-
     def created(self, job: Job) -> Job:
         """Return a new job in its first phase."""
-        return self._next(job, Phase.CREATED, "pending")
+        return self._chronicle.next(job, Phase.CREATED, "pending")
 
-    def noticing_cancel(self, job: Job) -> Job:
-        """Return a job whose cancel was requested; the service takes a moment to act on it."""
-        return replace(self._next(job, Phase.NOTICED, "notice_of_cancel"), requested_state="JOB_STATE_CANCELLED")
+    def noticing(self, job: Job, requested: str) -> Job:
+        """Return a job that was requested to end; the service takes a moment to act on it."""
+        return replace(self._chronicle.next(job, Phase.NOTICED, "notice_of_request"), requested_state=requested)
+
+    def fail(self, job: Job, cause: str) -> Job:
+        """Return a job that fails, with its last word said."""
+        return self.give_up(job, f"Workflow failed. Causes: {cause}")
+
+    def give_up(self, job: Job, last_word: str) -> Job:
+        """Return a job that fails and says exactly this."""
+        self._chronicle.say(job, "ERROR", last_word)
+        return self._stop(job, "JOB_STATE_FAILED")
 
     def broken(self, job: Job, error: Exception) -> Job:
         """Return a job that the emulator itself failed on."""
-        self._dataflow.executions.stop(job.id)
-        self._say(job, "ERROR", f"Workflow failed. Causes: Internal error of the emulator: {error!r}")
-        over = self._in_state(job, "JOB_STATE_FAILED")
-        self._dataflow.instances.remove(self._vms(job))
+        self._dataflow.stop_processes(job)
+        self._chronicle.say(job, "ERROR", f"Workflow failed. Causes: Internal error of the emulator: {error!r}")
+        over = self._chronicle.in_state(job, "JOB_STATE_FAILED")
+        self._dataflow.instances.remove((*self._workers.of(job), *self._workers.launcher_of(job)))
         return replace(over, phase=Phase.OVER, due=NEVER)
 
     def _begin(self, job: Job) -> Job:
         rejection = find_rejection(job.demand)
         if rejection:
-            return self._fail(job, rejection)
-        demand = job.demand
-        zone = choose_zone(demand, self._existing(job), self._google.world)
+            return self.fail(job, rejection)
+        demand, chronicle = job.demand, self._chronicle
+        vm = self._workers.wanted(job, zone="")[0]
+        zone = choose_zone(demand, vm, self._workers.supply(job))
         pool = job.request["environment"].get("workerPools", [{}])[0]
         most = pool.get("autoscalingSettings", {}).get("maxNumWorkers") or 1000
-        self._say(
+        chronicle.say(
             job,
             "DETAILED",
             f"Autoscaling is enabled for job {job.id}. The number of workers will be between 1 and {most}.",
         )
-        self._say(job, "BASIC", f"Worker configuration: {demand.machine_type} in {zone}.")
-        self._say(job, "DETAILED", "Fusing adjacent ParDo, Read, Write, and Flatten operations")
-        self._say(job, "DEBUG", "Starting worker pool setup.")
-        self._say(job, "BASIC", f"Starting {demand.workers} workers in {zone}...")
-        self._scale(job, "TARGET_NUM_WORKERS_CHANGED", current=0, target=demand.workers, text="Starting workers.")
-        running = replace(self._in_state(job, "JOB_STATE_RUNNING"), zone=zone, started=self._now())
-        return self._next(running, Phase.ALLOCATING, "worker_pool_setup")
+        chronicle.say(job, "BASIC", f"Worker configuration: {demand.machine_type} in {zone}.")
+        chronicle.say(job, "DETAILED", "Fusing adjacent ParDo, Read, Write, and Flatten operations")
+        chronicle.say(job, "DEBUG", "Starting worker pool setup.")
+        chronicle.say(job, "BASIC", f"Starting {demand.workers} workers in {zone}...")
+        chronicle.scale(job, "TARGET_NUM_WORKERS_CHANGED", current=0, target=demand.workers, text="Starting workers.")
+        running = replace(chronicle.in_state(job, "JOB_STATE_RUNNING"), zone=zone, started=chronicle.now())
+        return chronicle.next(running, Phase.ALLOCATING, "worker_pool_setup")
 
     def _allocate(self, job: Job) -> Job:
-        wanted = self._wanted(job)
-        answer = allocate(wanted, self._existing(job), self._google.world)
+        wanted = self._workers.wanted(job, zone=job.zone or "")
+        answer = allocate(wanted, job.demand, self._workers.supply(job))
         if isinstance(answer, Refusal):
             return self._refused(job, answer, wanted[0].name)
         return self._granted(job, answer)
 
     def _refused(self, job: Job, refusal: Refusal, instance: str) -> Job:
-        zone = job.zone or ""
-        text = texts.pool_failure(zone=zone, workers=job.demand.workers, instance=instance, reason=refusal.reason)
-        wanted = job.demand.workers
-        self._scale(job, "ACTUATION_FAILURE", current=0, target=wanted, text=text)
-        self._say(job, "ERROR", text)
-        self._event("dataflow.workers.refused", job, zone=zone, reason=refusal.kind, text=refusal.reason)
+        zone, workers = job.zone or "", job.demand.workers
+        text = texts.pool_failure(zone=zone, workers=workers, instance=instance, reason=refusal.reason)
+        text = refusal.reason if refusal.is_whole else text
+        self._chronicle.scale(job, "ACTUATION_FAILURE", current=0, target=workers, text=text)
+        self._chronicle.say(job, "ERROR", text)
+        self._chronicle.event("dataflow.workers.refused", job, zone=zone, reason=refusal.kind, text=refusal.reason)
         tries = job.tries + 1
         if tries < STARTUP_TRIES and refusal.retriable:
-            return replace(self._next(job, Phase.ALLOCATING, "retry_of_startup"), tries=tries)
-        return self._fail(job, text)
+            return replace(self._chronicle.next(job, Phase.ALLOCATING, "retry_of_startup"), tries=tries)
+        return self.fail(job, text)
 
     def _granted(self, job: Job, grant: Grant) -> Job:
         self._dataflow.instances.put(grant.instances)
-        for vm in grant.instances:
-            carried = {"accelerator": vm.accelerator or "", "count": vm.count}
-            self._event("compute.instance.created", job, instance=vm.name, zone=vm.zone, **carried)
+        self._chronicle.came_up(job, grant.instances)
         if grant.short:
-            wanted = job.demand.workers
-            self._scale(job, "ACTUATION_FAILURE", current=len(grant.instances), target=wanted, text=grant.short)
-        return replace(self._next(job, Phase.PROVISIONING, "vm_provisioning"), has_workers=True, tries=0)
+            up, wanted = len(grant.instances), job.demand.workers
+            self._chronicle.scale(job, "ACTUATION_FAILURE", current=up, target=wanted, text=grant.short)
+        return replace(self._chronicle.next(job, Phase.PROVISIONING, "vm_provisioning"), has_workers=True, tries=0)
 
     def _provision(self, job: Job) -> Job:
-        vms = self._vms(job)
+        vms = self._workers.of(job)
         self._dataflow.instances.put(replace(vm, status="RUNNING") for vm in vms)
         raised = (
             f"Autoscaling: Raised the number of workers to {len(vms)} based on the rate of progress in the currently "
             "running stage(s)."
         )
-        self._say(job, "DETAILED", raised)
-        self._scale(job, "CURRENT_NUM_WORKERS_CHANGED", current=len(vms), target=len(vms), text=raised)
-        self._say(job, "DETAILED", "Workers have started successfully.")
+        self._chronicle.say(job, "DETAILED", raised)
+        self._chronicle.scale(job, "CURRENT_NUM_WORKERS_CHANGED", current=len(vms), target=len(vms), text=raised)
+        self._chronicle.say(job, "DETAILED", "Workers have started successfully.")
         boot = "harness_boot_with_driver" if job.demand.accelerator else "harness_boot"
-        return self._next(job, Phase.BOOTING, boot)
+        return self._chronicle.next(job, Phase.BOOTING, boot)
 
     def _boot(self, job: Job) -> Job:
-        text = "All workers have finished the startup processes and began to receive work requests."
-        self._say(job, "DETAILED", text)
-        return replace(job, phase=Phase.EXECUTING, due=self._clock())
+        if self._missing_image(job):
+            return replace(job, phase=Phase.PULLING, due=self._chronicle.clock())
+        self._chronicle.say(job, "DETAILED", texts.WORKERS_READY)
+        return replace(job, phase=Phase.EXECUTING, due=self._chronicle.clock())
+
+    def _missing_image(self, job: Job) -> str | None:
+        own = (image for image in images(job.request["environment"]) if image and not image.startswith(OWN_IMAGES))
+        return next((image for image in own if not self._google.world.has_image(image)), None)
+
+    def _pull(self, job: Job) -> Job:
+        """Try to pull an image once more; a streaming job tries for ever, a batch job is given up as stuck."""
+        image = self._missing_image(job)
+        if image is None:
+            return replace(job, phase=Phase.BOOTING, due=self._chronicle.clock(), tries=0)
+        if job.tries >= IMAGE_TRIES and not job.is_streaming:
+            return self.fail(job, texts.STUCK)
+        self._chronicle.say(job, "ERROR", texts.image_unavailable(image))
+        tries = job.tries + 1
+        wait = "no_worker_activity" if tries == IMAGE_TRIES and not job.is_streaming else "retry_of_image_pull"
+        return replace(self._chronicle.next(job, Phase.PULLING, wait), tries=tries)
 
     def _execute(self, job: Job) -> Job:
+        if job.is_streaming:
+            # It runs until it is told to end; nothing is executed, for the runner here knows bounded inputs alone.
+            return replace(job, due=NEVER)
         outcome = self._dataflow.executions.outcome(job.id)
         if outcome is None:
             # Its exit makes the job due again; a job that found no free slot is due when one is.
@@ -158,110 +166,64 @@ class Lifecycle:
             return replace(job, due=NEVER)
         done = replace(job, outcome=outcome)
         if not outcome.get("error"):
-            self._say(done, "DETAILED", "Cleaning up.")
+            self._chronicle.say(done, "DETAILED", "Cleaning up.")
             return self._stop(done, "JOB_STATE_DONE")
         if outcome["is_work_item"]:
             return self._retry_work(done)
-        self._say(done, "ERROR", outcome["error"])
-        return self._fail(done, outcome["cause"])
+        self._chronicle.say(done, "ERROR", outcome["error"])
+        return self.fail(done, outcome["cause"])
 
     def _retry_work(self, job: Job) -> Job:
         outcome = job.outcome or {}
-        self._say(job, "ERROR", outcome["error"])
+        self._chronicle.say(job, "ERROR", outcome["error"])
         if job.tries + 1 < WORK_ITEM_TRIES:
-            return replace(self._next(job, Phase.FAILING, "retry_of_work_item"), tries=job.tries + 1)
-        worker = next((vm.name for vm in self._vms(job)), "")
-        return self._fail(job, texts.work_item_failed(step=outcome["step"], worker=worker, cause=outcome["cause"]))
+            return replace(self._chronicle.next(job, Phase.FAILING, "retry_of_work_item"), tries=job.tries + 1)
+        worker = next((vm.name for vm in self._workers.of(job)), "")
+        return self.fail(job, texts.work_item_failed(step=outcome["step"], worker=worker, cause=outcome["cause"]))
 
-    def _cancel(self, job: Job) -> Job:
-        self._say(job, "BASIC", f"Cancel request is committed for workflow job: {job.id}.")
-        return self._stop(self._in_state(job, "JOB_STATE_CANCELLING"), "JOB_STATE_CANCELLED")
+    def _act_on_request(self, job: Job) -> Job:
+        if job.requested_state == "JOB_STATE_DRAINED":
+            self._chronicle.say(job, "BASIC", f"Drain request is committed for workflow job: {job.id}.")
+            return self._chronicle.next(self._chronicle.in_state(job, "JOB_STATE_DRAINING"), Phase.DRAINING, "drain")
+        self._chronicle.say(job, "BASIC", f"Cancel request is committed for workflow job: {job.id}.")
+        # From the queue the way is straight: nothing of the job runs yet.
+        is_queued = job.state == "JOB_STATE_QUEUED"
+        leaving = job if is_queued else self._chronicle.in_state(job, "JOB_STATE_CANCELLING")
+        return self._stop(leaving, "JOB_STATE_CANCELLED")
 
-    def _fail(self, job: Job, cause: str) -> Job:
-        self._say(job, "ERROR", f"Workflow failed. Causes: {cause}")
-        return self._stop(job, "JOB_STATE_FAILED")
+    def _finish_draining(self, job: Job) -> Job:
+        return self._stop(job, "JOB_STATE_DRAINED")
 
     def _stop(self, job: Job, ending: str) -> Job:
-        self._dataflow.executions.stop(job.id)
-        vms = self._vms(job)
+        self._dataflow.stop_processes(job)
+        self.remove_launcher(job)
+        vms = self._workers.of(job)
         if not vms:
-            return replace(self._next(job, Phase.ENDING, "lag_of_final_state"), ending=ending)
+            return replace(self._chronicle.next(job, Phase.ENDING, "lag_of_final_state"), ending=ending)
         self._dataflow.instances.put(replace(vm, status="STOPPING") for vm in vms)
-        self._say(job, "DEBUG", "Starting worker pool teardown.")
-        self._say(job, "BASIC", "Stopping worker pool...")
-        return replace(self._next(job, Phase.STOPPING, "worker_pool_teardown"), ending=ending)
+        self._chronicle.say(job, "DEBUG", "Starting worker pool teardown.")
+        self._chronicle.say(job, "BASIC", "Stopping worker pool...")
+        return replace(self._chronicle.next(job, Phase.STOPPING, "worker_pool_teardown"), ending=ending)
+
+    def remove_launcher(self, job: Job) -> None:
+        """Let a job's launcher VM go, if it has one."""
+        launcher = self._workers.launcher_of(job)
+        self._dataflow.instances.remove(launcher)
+        self._chronicle.went(job, launcher)
 
     def _finish_stopping(self, job: Job) -> Job:
-        vms = self._vms(job)
+        vms = self._workers.of(job)
         self._dataflow.instances.remove(vms)
-        for vm in vms:
-            self._event("compute.instance.deleted", job, instance=vm.name, zone=vm.zone)
+        self._chronicle.went(job, vms)
         resized = f"Autoscaling: Resized worker pool from {len(vms)} to 0."
-        self._say(job, "DETAILED", resized)
-        self._scale(job, "CURRENT_NUM_WORKERS_CHANGED", current=0, target=0, text=resized)
-        self._say(job, "BASIC", "Worker pool stopped.")
-        return self._next(job, Phase.ENDING, "lag_of_final_state")
+        self._chronicle.say(job, "DETAILED", resized)
+        self._chronicle.scale(job, "CURRENT_NUM_WORKERS_CHANGED", current=0, target=0, text=resized)
+        self._chronicle.say(job, "BASIC", "Worker pool stopped.")
+        return self._chronicle.next(job, Phase.ENDING, "lag_of_final_state")
 
     def _end(self, job: Job) -> Job:
-        if self._dataflow.executions.is_running(job.id):
+        if self._dataflow.has_processes(job):
             # Nothing of the job may still be writing when its state says that it is over.
             return replace(job, due=NEVER)
-        over = self._in_state(job, job.ending or "JOB_STATE_FAILED")
+        over = self._chronicle.in_state(job, job.ending or "JOB_STATE_FAILED")
         return replace(over, phase=Phase.OVER, due=NEVER)
-
-    def _wanted(self, job: Job) -> tuple[Instance, ...]:
-        demand = job.demand
-        stamp = self._google.now().strftime("%m%d%H%M")
-        group = _letters()
-        return tuple(
-            Instance(
-                name=f"{job.name[:26].rstrip('-')}-{stamp}-{group}-harness-{_letters()}",
-                project=job.project,
-                zone=job.zone or "",
-                machine_type=demand.machine_type,
-                status="PROVISIONING",
-                created=self._now(),
-                accelerator=demand.accelerator.type if demand.accelerator else None,
-                count=demand.accelerator.count if demand.accelerator else 0,
-                disk_gb=demand.disk_gb,
-                public_ip=demand.public_ip,
-                description=f"Created for Dataflow job: {job.id}",
-                service_account=self._dataflow.worker_email(job),
-                labels={"goog-dataflow-job-id": job.id},
-            )
-            for _ in range(demand.workers)
-        )
-
-    def _existing(self, job: Job) -> tuple[Instance, ...]:
-        return self._dataflow.instances.list(job.project)
-
-    def _vms(self, job: Job) -> tuple[Instance, ...]:
-        return tuple(vm for vm in self._existing(job) if vm.labels.get("goog-dataflow-job-id") == job.id)
-
-    def _in_state(self, job: Job, state: str) -> Job:
-        self._event("dataflow.job.state", job, state=state)
-        return replace(job, state=state, state_time=self._now())
-
-    def _next(self, job: Job, phase: Phase, duration: str) -> Job:
-        return replace(job, phase=phase, due=self._clock() + self._google.scaled(SECONDS[duration]))
-
-    def _clock(self) -> float:
-        return self._google.now().timestamp()
-
-    def _now(self) -> str:
-        return rfc3339(self._google.now())
-
-    def _say(self, job: Job, importance: str, text: str) -> None:
-        self._dataflow.journal.say(job.id, importance, text, time=self._now())
-
-    def _scale(self, job: Job, event: str, *, current: int, target: int, text: str) -> None:
-        self._dataflow.journal.scale(
-            job.id, event, current=current, target=target, pool=POOL_NAME, text=text, time=self._now()
-        )
-
-    def _event(self, kind: str, job: Job, **fields: Any) -> None:
-        self._google.ledger.event(kind, job_id=job.id, name=job.name, location=job.location, **fields)
-
-
-def _letters() -> str:
-    return "".join(random.choices(string.ascii_lowercase + string.digits, k=4))  # noqa: S311 - a name, not a secret

@@ -30,7 +30,7 @@ def create_job(call: Call) -> dict[str, Any]:
     """Answer ``jobs.create``. An active job of the same name is answered in place of a new one."""
     request = read_message(call.json(), "Job")
     job = call.google.dataflow.create(
-        request, project=_project(call), location=_location(call), principal=call.principal or ""
+        request, project=project_of(call), location=location_of(call), principal=call.principal or ""
     )
     return job_json(job, WHOLE)
 
@@ -42,14 +42,14 @@ def get_job(call: Call) -> dict[str, Any]:
 
 def list_jobs(call: Call) -> dict[str, Any]:
     """Answer ``jobs.list``: summaries, newest first."""
-    location = _location(call)
+    location = location_of(call)
     require_region(location)
-    return _job_list(call, call.google.dataflow.jobs.list(_project(call), location=location, name=call.first("name")))
+    return _job_list(call, call.google.dataflow.jobs.list(project_of(call), location=location, name=call.first("name")))
 
 
 def list_all_jobs(call: Call) -> dict[str, Any]:
     """Answer ``projects.jobs.aggregated``: the summaries of all regions."""
-    return _job_list(call, call.google.dataflow.jobs.list(_project(call), name=call.first("name")))
+    return _job_list(call, call.google.dataflow.jobs.list(project_of(call), name=call.first("name")))
 
 
 def update_job(call: Call) -> dict[str, Any]:
@@ -94,7 +94,8 @@ def get_metrics(call: Call) -> dict[str, Any]:
     }
 
 
-def _project(call: Call) -> str:
+def project_of(call: Call) -> str:
+    """Return the project of a call; 403 for any but the only one."""
     project = call.path["projectId"]
     if project != call.google.project:
         message = f"(project {project}): Dataflow API has not been used in project {project} before or it is disabled."
@@ -102,12 +103,13 @@ def _project(call: Call) -> str:
     return project
 
 
-def _location(call: Call) -> str:
+def location_of(call: Call) -> str:
+    """Return the region of a call."""
     return call.path.get("location", DEFAULT_LOCATION)
 
 
 def _job(call: Call) -> Job:
-    project, location, job_id = _project(call), _location(call), call.path["jobId"]
+    project, location, job_id = project_of(call), location_of(call), call.path["jobId"]
     job = call.google.dataflow.jobs.get(job_id)
     if job is None or (job.project, job.location) != (project, location):
         raise GoogleError(404, f"Information about job {job_id} could not be found in our system in {location}.")

@@ -20,13 +20,14 @@ def job_json(job: Job, view: str) -> dict[str, Any]:
         "id": job.id,
         "projectId": job.project,
         "name": job.name,
-        "type": job.request["type"],
         "location": job.location,
         "createTime": job.created,
         "currentState": job.state,
         "currentStateTime": job.state_time,
         "jobMetadata": {"sdkVersion": _sdk_version(job)},
     }
+    if "type" in job.request:
+        body["type"] = job.request["type"]
     if job.started:
         body["startTime"] = job.started
     if job.requested_state:

@@ -1,8 +1,10 @@
 """Worlds: what Google has in stock, what it grants, and what is wrong with it, one data file for each.
 
 A file says only what differs from ``base.json``. Stock counts accelerators (machines without one never run out); the
-most specific word wins: zone, then region, then ``*``, first for the accelerator itself and then for all of them. A
-quota is a limit, or a limit and what others in the project already use.
+most specific word wins: zone, then region, then ``*``, first for the accelerator itself and then for all of them.
+Accelerators have Dataflow's names, and TPUs are counted in chips. A quota is a limit, or a limit and what others in the
+project already use; ``cloud_quotas`` are those that only the Cloud Quotas API shows, as ``METRIC`` or
+``METRIC/FAMILY``. Reservations count VMs.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import difflib
 import json
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +25,22 @@ WORLD_NAMES = (
     "l4-stockout",
     "no-quota",
     "gpu-missing",
+    "gpu-idle",
     "stockout-then-quota-then-stock",
     "nowhere",
+    "tpu-stockout",
+    "reserved-tpu",
+    "reservation-taken",
+    "image-missing",
+    "tpu-not-enrolled",
+    "launcher-stockout",
 )
 
-FLAWS = frozenset({"gpu_missing"})
-"""``gpu_missing``: worker VMs come up without ``guestAccelerators``."""
+FLAWS = frozenset({"gpu_missing", "launcher_out_of_stock", "tpu_not_enrolled"})
+"""``gpu_missing``: worker VMs come up without ``guestAccelerators``, and where a TPU was wanted, on a plain machine.
+``launcher_out_of_stock``: no VM can be had for what launches a template. ``tpu_not_enrolled``: the project was never
+enrolled for TPUs in Dataflow, so that their VMs are refused.
+"""
 
 PLENTY = 1_000_000
 ANYWHERE = "*"
@@ -44,6 +57,23 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """A reservation of the project: ``count`` VMs alike, ``in_use`` of them by what the emulator does not run.
+
+    ``accelerator`` has Dataflow's name. A ``specific`` one is taken by who names it, any other by every VM like it.
+    """
+
+    name: str
+    zone: str
+    machine_type: str
+    accelerator: str | None = None
+    accelerators_each: int = 0
+    count: int
+    in_use: int = 0
+    specific: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """One state of Google's affairs. Ask it; its tables are keyed by accelerator or ``*``, then by place or ``*``."""
 
@@ -51,8 +81,12 @@ class World:
     about: str
     stock: Mapping[str, Mapping[str, int]]
     region_quotas: Mapping[str, Mapping[str, Quota]]
+    cloud_quotas: Mapping[str, Mapping[str, Quota]]
     project_quotas: Mapping[str, Quota]
+    reservations: tuple[Reserved, ...]
+    missing_images: tuple[str, ...]
     flaws: frozenset[str]
+    gpu_utilization: int
 
     def free(self, accelerator: str, *, zone: str) -> int:
         """Return how many accelerators of a type the zone has before anything runs in it."""
@@ -68,6 +102,14 @@ class World:
         """Return every quota of a region by metric."""
         return {**self.region_quotas[ANYWHERE], **self.region_quotas.get(region, {})}
 
+    def cloud_quota(self, region: str) -> Mapping[str, Quota]:
+        """Return every quota of a region that only the Cloud Quotas API shows; what is not in it was never set."""
+        return {**self.cloud_quotas[ANYWHERE], **self.cloud_quotas.get(region, {})}
+
+    def has_image(self, image: str) -> bool:
+        """Tell whether a container image can be pulled; ``missing_images`` are patterns of those that cannot."""
+        return not any(fnmatchcase(image, pattern) for pattern in self.missing_images)
+
 
 @cache
 def load_world(name: str) -> World:
@@ -80,15 +122,17 @@ def load_world(name: str) -> World:
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ValueError(f"There is no world named {name!r}.{hint} Worlds: {', '.join(WORLD_NAMES)}.")
     base, own = _read("base"), _read(name)
-    everywhere = {**base["region_quotas"], **own.get("region_quotas", {}).get(ANYWHERE, {})}
-    regions = {**own.get("region_quotas", {}), ANYWHERE: everywhere}
     return World(
         name=name,
         about=own["about"],
         stock={kind: _places(places) for kind, places in {**base["stock"], **own.get("stock", {})}.items()},
-        region_quotas={region: _quotas(quotas) for region, quotas in regions.items()},
+        region_quotas=_regions(base["region_quotas"], own.get("region_quotas", {})),
+        cloud_quotas=_regions(base["cloud_quotas"], own.get("cloud_quotas", {})),
         project_quotas=_quotas({**base["project_quotas"], **own.get("project_quotas", {})}),
+        reservations=tuple(Reserved(**row) for row in own.get("reservations", ())),
+        missing_images=(*base["missing_images"], *own.get("missing_images", ())),
         flaws=_flaws(name, own.get("flaws", ())),
+        gpu_utilization=own.get("gpu_utilization", base["gpu_utilization"]),
     )
 
 
@@ -100,6 +144,11 @@ def _read(name: str) -> dict[str, Any]:
 def _places(value: Any) -> dict[str, int]:
     places = value if isinstance(value, dict) else {ANYWHERE: value}
     return {place: PLENTY if amount == "plenty" else int(amount) for place, amount in places.items()}
+
+
+def _regions(everywhere: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, dict[str, Quota]]:
+    tables = {**own, ANYWHERE: {**everywhere, **own.get(ANYWHERE, {})}}
+    return {region: _quotas(values) for region, values in tables.items()}
 
 
 def _quotas(values: Mapping[str, Any]) -> dict[str, Quota]:
@@ -116,4 +165,4 @@ def _flaws(name: str, flaws: Any) -> frozenset[str]:
     return frozenset(flaws)
 
 
-__all__ = ["FLAWS", "PLENTY", "WORLD_NAMES", "Quota", "World", "load_world"]
+__all__ = ["FLAWS", "PLENTY", "WORLD_NAMES", "Quota", "Reserved", "World", "load_world"]
