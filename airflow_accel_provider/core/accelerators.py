@@ -40,6 +40,8 @@ class Cpu:
 
 Accelerator = Gpu | Tpu | Cpu
 
+_TYPE = re.compile(r"[a-z][a-z0-9-]*")
+
 
 def parse_accelerator(text: str) -> Accelerator:
     """Return the accelerator that ``TYPE``, ``TYPE:COUNT``, ``TYPE:TOPOLOGY`` or ``cpu`` names.
@@ -48,15 +50,20 @@ def parse_accelerator(text: str) -> Accelerator:
     one sentence when the text has another form. Whether the type exists is for validation to say.
     """
     type_, colon, size = text.strip().lower().replace("×", "x").partition(":")
-    if not re.fullmatch(r"[a-z][a-z0-9-]*", type_):
-        raise ValueError(f"{text!r} does not start with an accelerator type such as nvidia-l4, tpu-v6e-slice or cpu")
+    if not _TYPE.fullmatch(type_):
+        meant = re.sub(r"[_ ]", "-", type_)
+        hint = f"; {meant} would be one" if _TYPE.fullmatch(meant) else ""
+        known = "such as nvidia-l4, tpu-v6e-slice or cpu"
+        raise ValueError(f"{text!r} does not start with an accelerator type {known}{hint}")
     if type_ == "cpu":
         if colon:
             raise ValueError(f"{text!r}: cpu takes no count or topology")
         return Cpu()
     if not colon:
         if type_.startswith("tpu-"):
-            raise ValueError(f"{text!r} lacks a topology, such as {type_}:1x1")
+            # The chips of these stand in three dimensions.
+            least = "2x2x1" if type_.startswith(("tpu-v4", "tpu-v5p")) else "1x1"
+            raise ValueError(f"{text!r} lacks a topology, such as {type_}:{least}")
         return Gpu(type_)
     if _TOPOLOGY.match(size):
         return Tpu(type_, size)

@@ -11,7 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from airflow_accel_provider.core.catalog import Catalog
-from airflow_accel_provider.core.options import beam_flags
+from airflow_accel_provider.core.options import rendered
 from airflow_accel_provider.core.parameters import AIRFLOW_PARAMETERS, PARAMETERS, SPARK_PARAMETERS
 from airflow_accel_provider.core.problems import Problem, error, nearest
 from airflow_accel_provider.core.request import BeamRequest, Candidate
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 # For these None means "not said"; for the others that is for validation to judge.
 _UNSAID_AS_NONE = ("deferrable", "poll_interval")
-# What only a run knows: the name is minted for each attempt, and a project that nobody named is the connection's.
-_OF_A_RUN = ("--job_name=", "--project=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +157,7 @@ def _check_beam(
         candidates,
         catalog=catalog,
         operator=operator,
+        wait_until=keywords.get("wait_until", "done"),
         project=project,
         region=region,
         allowed_regions=allowed_regions,
@@ -167,7 +166,9 @@ def _check_beam(
     first = candidates[0] if candidates else None
     if first is None or any(problem.is_error for problem in found):
         return Checked(problems=found)
-    return Checked(problems=found, rendered=tuple(_rendered(request, first, catalog, project)))
+    candidate = resolve(first, catalog)
+    lines = rendered(request.for_candidate(candidate), candidate.placement, project=project or "")
+    return Checked(problems=found, rendered=lines)
 
 
 def _candidates(
@@ -178,13 +179,6 @@ def _candidates(
         further, problems = read_candidates("{{ missing }}", keywords.get("fallback", ()), region=region)
         return further, problems
     return read_candidates(keywords["placement"], keywords.get("fallback", ()), region=region)
-
-
-def _rendered(request: BeamRequest, first: Candidate, catalog: Catalog, project: str | None) -> Iterable[str]:
-    candidate = resolve(first, catalog)
-    meant = request.for_candidate(candidate)
-    flags = beam_flags(meant, candidate.placement, project=project or "", job_name="", labels={})
-    return (flag for flag in flags if flag not in _OF_A_RUN)
 
 
 def _text_or_later(value: Any) -> str | None:
@@ -199,6 +193,22 @@ def _unknown_operator(operator: Any) -> Problem:
     return error("operator-unknown", f"There is no operator {operator!r}. {hint}", "operator")
 
 
+_EXECUTION = "environment_config.execution_config"
+_IN_BATCH = {
+    "service_account": f"{_EXECUTION}.service_account",
+    "service_account_email": f"{_EXECUTION}.service_account",
+    "network": f"{_EXECUTION}.network_uri",
+    "subnetwork": f"{_EXECUTION}.subnetwork_uri",
+    "kms_key": f"{_EXECUTION}.kms_key",
+    "dataflow_kms_key": f"{_EXECUTION}.kms_key",
+    "staging_bucket": f"{_EXECUTION}.staging_bucket",
+    "py_file": "pyspark_batch.main_python_file_uri",
+    "jar": "spark_batch.main_jar_file_uri",
+    "job_class": "spark_batch.main_class",
+}
+"""What other operators have as parameters, and where a batch has it. Source: Dataproc API v1, Batch, read 2026-11."""
+
+
 def _unknown_names(operator: str, keywords: Mapping[str, Any]) -> Iterator[Problem]:
     known = PARAMETERS[operator]
     for name in keywords:
@@ -207,6 +217,8 @@ def _unknown_names(operator: str, keywords: Mapping[str, Any]) -> Iterator[Probl
         near = nearest(name, known | AIRFLOW_PARAMETERS)
         options = "pipeline_options" if "pipeline_options" in known else "properties"
         hint = f"Did you mean {near}?" if near else f"Options of the job's own go into {options}."
+        if "batch" in known and name in _IN_BATCH:
+            hint = f"It goes into batch, as {_IN_BATCH[name]}."
         yield error("parameter-unknown", f"{operator} has no parameter {name!r}. {hint}", name)
 
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from airflow_accel_provider.core.usage import InUse, Spent
+
+Service = Literal["dataflow", "dataproc"]
+"""What runs a job: Dataflow, or managed Spark, whose jobs are called batches."""
 
 
 class JobState(StrEnum):
@@ -30,6 +37,14 @@ class JobState(StrEnum):
     def is_terminal(self) -> bool:
         """Tell whether the job has ended for good."""
         return self in TERMINAL_STATES
+
+
+class JobType(StrEnum):
+    """Whether a job ends by itself; ``unknown`` where the service doesn't say."""
+
+    UNKNOWN = "unknown"
+    BATCH = "batch"
+    STREAMING = "streaming"
 
 
 TERMINAL_STATES = frozenset(
@@ -93,6 +108,7 @@ class Job:
     """One job as the service describes it.
 
     ``labels`` is ``None`` where the view asked for does not carry them. ``zones`` are those the service says it used.
+    ``runtime_version`` is a Spark batch's, ``None`` for other jobs.
     """
 
     id: str
@@ -103,6 +119,13 @@ class Job:
     zones: tuple[str, ...] = ()
     created_at: datetime | None = None
     state_at: datetime | None = None
+    type: JobType = JobType.UNKNOWN
+    runtime_version: str | None = None
+
+    @property
+    def is_streaming(self) -> bool:
+        """Tell whether the service says that the job goes on until somebody ends it."""
+        return self.type is JobType.STREAMING
 
     def label(self, name: str) -> str | None:
         """Return the value of a label, or ``None`` when it is absent or labels were not read."""
@@ -114,15 +137,19 @@ class Snapshot:
     """All that one poll saw of a job.
 
     ``job`` is ``None`` when the service does not know it; ``workers`` is ``None`` when they could not be read, which is
-    not the same as none.
+    not the same as none. Of a Spark batch, whose workers nobody sees, ``has_run`` tells whether it ever began to run,
+    ``in_use`` what it has at the moment, ``spent`` what it used until its end, each as far as the service says.
     """
 
     job: Job | None
     messages: tuple[Message, ...] = ()
     scaling: tuple[ScalingEvent, ...] = ()
     workers: tuple[Worker, ...] | None = None
+    has_run: bool = False
+    in_use: InUse | None = None
+    spent: Spent | None = None
 
     @property
     def workers_seen(self) -> bool:
-        """Tell whether any worker ever came up, by VMs or by the autoscaler's own count."""
-        return bool(self.workers) or any((event.current_workers or 0) > 0 for event in self.scaling)
+        """Tell whether any worker ever came up, by VMs, the autoscaler's own count, or a batch's state."""
+        return self.has_run or bool(self.workers) or any((event.current_workers or 0) > 0 for event in self.scaling)

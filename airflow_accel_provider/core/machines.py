@@ -57,7 +57,7 @@ def custom_faults(machine: MachineType) -> tuple[str, ...]:
     if machine.vcpus != 1 and (machine.vcpus % 2 or not 2 <= machine.vcpus <= _MOST_VCPUS):
         faults.append(f"{machine.vcpus} vCPUs; it must be 1 or an even number up to {_MOST_VCPUS}")
     if machine.memory_gb * 1024 % _MB_STEP:
-        faults.append(f"{machine.memory_gb * 1024:g} MB; it must be a multiple of {_MB_STEP}")
+        faults.append(f"{machine.memory_gb * 1024:.15g} MB; it must be a multiple of {_MB_STEP}")
     least, most = (each * machine.vcpus for each in _GB_PER_VCPU)
     if machine.memory_gb < least:
         faults.append(f"{machine.memory_gb:.4g} GB; {machine.vcpus} vCPUs have {least:g} GB or more")

@@ -12,7 +12,7 @@ _SHARED = (
     *("project_id", "gcp_conn_id", "impersonation_chain", "quota_project_id", "job_name"),
     *("deferrable", "poll_interval", "start_timeout", "cancel_timeout", "on_unproven"),
 )
-_BEAM = (*(spec.name for spec in fields(BeamRequest)), "py_interpreter", "py_options")
+_BEAM = (*(spec.name for spec in fields(BeamRequest)), "wait_until", "drain_pipeline")
 _GPU_ONLY = ("driver_version", "use_mps")
 SPARK_PARAMETERS = (
     *("batch", "runtime_version", "executors", "properties", "container_image", "ttl"),

@@ -3,43 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_accel_provider.core.accelerators import Gpu
+from airflow_accel_provider.core.cloud_quotas import CloudQuota
+from airflow_accel_provider.core.demands import demands
 from airflow_accel_provider.core.failures import Failure, FailureKind, Resource, Scope
+from airflow_accel_provider.core.locations import is_zone, region_of
 from airflow_accel_provider.core.placement import Placement
-from airflow_accel_provider.core.quota import GLOBAL, Demand, Readings, room_for
+from airflow_accel_provider.core.quota import GLOBAL, Readings, room_for
 from airflow_accel_provider.core.record import PlannedPlace
 from airflow_accel_provider.core.request import BeamRequest, Candidate
+from airflow_accel_provider.core.reservations import ANY, Reservation
+from airflow_accel_provider.core.reserving import Reserved, any_room, named_room, wanted_reservation
 
 if TYPE_CHECKING:
     from airflow_accel_provider.core.catalog import Catalog
 
-# The machine families whose CPU quota Compute Engine's pages settle; which one G2 and A3 draw is not, so theirs only
-# warns. Source: https://cloud.google.com/compute/resource-usage#cpu_quota, read 2026-11.
-_CPU_METRIC = {"n1": "CPUS", "n2": "N2_CPUS", "e2": "CPUS", "a2": "A2_CPUS"}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What must be read before a plan can be made, each thing once.
+
+    ``further`` are quotas that Cloud Quotas alone tells, with the region or zone they are wanted for, ``reservations``
+    those that candidates name. ``any_reservation`` asks for all of the project.
+    """
+
+    regions: tuple[str, ...]
+    further: tuple[tuple[CloudQuota, str], ...]
+    reservations: tuple[Reservation, ...]
+    any_reservation: bool
 
 
-def plan(
-    request: BeamRequest, candidates: Sequence[Candidate], *, catalog: Catalog, readings: Readings
-) -> tuple[PlannedPlace, ...]:
-    """Return one row a candidate. Candidates have their machine types filled in."""
-    return tuple(
-        _planned(request.for_candidate(candidate), candidate.placement, catalog, readings) for candidate in candidates
+def questions(request: BeamRequest, candidates: Sequence[Candidate], *, catalog: Catalog) -> Questions:
+    """Return what to read for these candidates, which have their machine types filled in."""
+    meant = [(request.for_candidate(each), each.placement) for each in candidates]
+    drawn = [demand for said, placement in meant for demand in demands(said, placement, catalog)]
+    places = [demand.location for demand in drawn if demand.location != GLOBAL]
+    wanted = [wanted_reservation(said, placement) for said, placement in meant]
+    return Questions(
+        regions=tuple(dict.fromkeys(region_of(each) if is_zone(each) else each for each in places)),
+        further=tuple(dict.fromkeys((each.quota, each.location) for each in drawn if each.quota)),
+        reservations=tuple(dict.fromkeys(each for each in wanted if isinstance(each, Reservation))),
+        any_reservation=ANY in wanted,
     )
 
 
-def regions_to_read(candidates: Sequence[Candidate]) -> tuple[str, ...]:
-    """Return the regions whose quotas matter, each once, in order."""
-    return tuple(dict.fromkeys(candidate.placement.region for candidate in candidates))
+def plan(
+    request: BeamRequest,
+    candidates: Sequence[Candidate],
+    *,
+    catalog: Catalog,
+    readings: Readings,
+    reserved: Reserved | None = None,
+) -> tuple[PlannedPlace, ...]:
+    """Return one row a candidate. Candidates have their machine types filled in."""
+    known = reserved or Reserved()
+    return tuple(
+        _planned(request.for_candidate(candidate), candidate.placement, catalog, readings, known)
+        for candidate in candidates
+    )
 
 
-def _planned(request: BeamRequest, placement: Placement, catalog: Catalog, readings: Readings) -> PlannedPlace:
+def _planned(
+    request: BeamRequest, placement: Placement, catalog: Catalog, readings: Readings, reserved: Reserved
+) -> PlannedPlace:
+    floor, ceiling = request.num_workers or 1, request.max_num_workers
+    wanted = wanted_reservation(request, placement)
+    room = room_for(demands(request, placement, catalog), readings)
+    if isinstance(wanted, Reservation):
+        held = named_room(wanted, reserved, placement, catalog, floor=floor, ceiling=ceiling)
+        return PlannedPlace(
+            placement=placement,
+            rejected=held.rejected or room.shortage,
+            warnings=(*held.notes, *room.warnings),
+            reservation=str(wanted),
+        )
     missing = not_offered(placement, catalog)
     if missing:
         return PlannedPlace(placement=placement, rejected=missing)
-    room = room_for(demands(request, placement, catalog), readings)
-    return PlannedPlace(placement=placement, rejected=room.shortage, warnings=room.warnings)
+    if wanted is None:
+        return PlannedPlace(placement=placement, rejected=room.shortage, warnings=room.warnings)
+    held = any_room(reserved, placement, catalog, floor=floor)
+    spared = (f"without them: {room.shortage.explanation}",) if room.shortage and held.covers else ()
+    return PlannedPlace(
+        placement=placement,
+        rejected=None if held.covers else room.shortage,
+        warnings=(*held.notes, *spared, *room.warnings),
+        reservation=ANY if held.covers else None,
+    )
 
 
 def not_offered(placement: Placement, catalog: Catalog) -> Failure | None:
@@ -55,36 +107,3 @@ def not_offered(placement: Placement, catalog: Catalog) -> Failure | None:
         region=placement.region,
         explanation=f"not offered there ({' and '.join(instead)} {'have' if len(instead) > 1 else 'has'} it)",
     )
-
-
-def demands(request: BeamRequest, placement: Placement, catalog: Catalog) -> tuple[Demand, ...]:
-    """Return what the job draws from each quota: its accelerators first, since they are what runs out.
-
-    Without ``max_num_workers`` a job may grow to a thousand workers, so a ceiling would say nothing and is left open.
-    """
-    floor = request.num_workers or 1
-    ceiling = request.max_num_workers
-    machine = catalog.machine(placement.machine_type) if placement.machine_type else None
-    rows: list[Demand] = []
-
-    def draw(
-        metric: str, each: int, resource: Resource, location: str = placement.region, *, certain: bool = True
-    ) -> None:
-        most = ceiling * each if ceiling else None
-        rows.append(
-            Demand(
-                metric=metric, location=location, floor=floor * each, ceiling=most, resource=resource, certain=certain
-            )
-        )
-
-    if isinstance(placement.accelerator, Gpu):
-        metric = catalog.quota_metric(placement.accelerator.type)
-        if metric:
-            draw(metric, placement.accelerator.count, Resource.ACCELERATOR)
-        draw("GPUS_ALL_REGIONS", placement.accelerator.count, Resource.ACCELERATOR, GLOBAL)
-    if machine:
-        family = machine.family
-        draw(_CPU_METRIC.get(family, "CPUS"), machine.vcpus, Resource.CPU, certain=family in _CPU_METRIC)
-    if request.use_public_ips is not False:
-        draw("IN_USE_ADDRESSES", 1, Resource.ADDRESS)
-    return tuple(rows)

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.core.accelerators import Accelerator, Cpu, Gpu
+from airflow_accel_provider.core.accelerators import Accelerator, Cpu, Gpu, Tpu
 from airflow_accel_provider.core.jobs import Worker
+from airflow_accel_provider.core.machines import family_of
+
+if TYPE_CHECKING:
+    from airflow_accel_provider.core.catalog import Catalog
 
 
 class ProofStatus(StrEnum):
@@ -50,7 +54,7 @@ def prove(wanted: Accelerator, workers: tuple[Worker, ...], now: datetime) -> Pr
     """Return what the workers show, or ``None`` while none of them is up.
 
     A pipeline with several worker pools needs the device on one of them only, so a single carrier is proof; a job's VMs
-    without it are ``absent``, which the caller believes only after a grace.
+    without it, or with another one, are ``absent``, which the caller believes only after a grace.
     """
     # A VM that is still being provisioned shows what was asked for, not what was got.
     running = [worker for worker in workers if worker.is_running]
@@ -60,10 +64,10 @@ def prove(wanted: Accelerator, workers: tuple[Worker, ...], now: datetime) -> Pr
     return _proof(ProofStatus.SEEN, carrier, now) if carrier else _proof(ProofStatus.ABSENT, running[0], now)
 
 
-def unseen(now: datetime, *, readable: bool) -> Proof:
+def unseen(now: datetime, *, readable: bool, source: str = SOURCE_VMS) -> Proof:
     """Return the proof of a job that ended before anybody saw its workers."""
     status = ProofStatus.FINISHED_UNSEEN if readable else ProofStatus.UNREADABLE
-    return Proof(status=status, source=SOURCE_VMS, at=now)
+    return Proof(status=status, source=source, at=now)
 
 
 def _carries(worker: Worker, wanted: Accelerator) -> bool:
@@ -71,12 +75,45 @@ def _carries(worker: Worker, wanted: Accelerator) -> bool:
         return True
     if isinstance(wanted, Gpu):
         return dict(worker.accelerators).get(wanted.type, 0) >= wanted.count
-    # Compute's own names for TPUs (ct5lp, ct6e) are not those people ask for; the machine family settles it.
-    return worker.machine_type.startswith("ct")
+    return _carries_tpu(worker, wanted)
+
+
+def _catalog() -> Catalog:
+    # Parsing a DAG loads this module; the tables wait until a worker is looked at.
+    from airflow_accel_provider.core.catalog import load_catalog
+
+    return load_catalog()
+
+
+def _carries_tpu(worker: Worker, wanted: Tpu) -> bool:
+    """Tell whether a VM is the host of such a slice: by its machine type, and by the chips it has."""
+    if not worker.machine_type.startswith(_TPU_HOSTS):
+        return False
+    catalog = _catalog()
+    known = catalog.tpu(wanted.type, wanted.topology)
+    if known is None:
+        # Of a slice that only a user's overlay has, nothing more is known.
+        return True
+    name = catalog.compute_name(wanted.type)
+    chips = dict(_devices(worker)).get(name, 0 if worker.accelerators else known.chips)
+    return family_of(worker.machine_type) == name and chips >= known.chips
+
+
+def _devices(worker: Worker) -> tuple[tuple[str, int], ...]:
+    """Return what a VM carries by Compute's names; the chips of a TPU's host come with its machine type."""
+    if worker.accelerators or not worker.machine_type.startswith(_TPU_HOSTS):
+        return worker.accelerators
+    catalog = _catalog()
+    machine = catalog.machine(worker.machine_type)
+    return ((catalog.compute_name(machine.accelerator), machine.count),) if machine and machine.accelerator else ()
+
+
+# Source: https://cloud.google.com/dataflow/docs/tpu/use-tpus ("the machine type starts with ct"), read 2026-11.
+_TPU_HOSTS = "ct"
 
 
 def _proof(status: ProofStatus, worker: Worker, now: datetime) -> Proof:
-    accelerator, count = worker.accelerators[0] if worker.accelerators else (None, None)
+    accelerator, count = next(iter(_devices(worker)), (None, None))
     return Proof(
         status=status,
         source=SOURCE_VMS,

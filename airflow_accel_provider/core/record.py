@@ -14,8 +14,10 @@ from typing import Any
 
 from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.identity import job_name
+from airflow_accel_provider.core.jobs import Service
 from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.proof import Proof
+from airflow_accel_provider.core.usage import Spent
 
 VERSION = 1
 
@@ -25,19 +27,29 @@ class UnknownVersionError(ValueError):
 
 
 class Outcome(StrEnum):
-    """How far an attempt came. ``intent`` is written before submission, so that a crash cannot hide a job."""
+    """How far an attempt came. ``intent`` is written before submission, so that a crash cannot hide a job.
+
+    ``cancelling`` and ``draining`` say what its job was asked for, ``running`` that it was proven and left running.
+    """
 
     INTENT = "intent"
     SUBMITTED = "submitted"
     CANCELLING = "cancelling"
+    DRAINING = "draining"
+    RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
     @property
     def is_open(self) -> bool:
-        """Tell whether a job of this attempt may still be alive."""
-        return self in {Outcome.INTENT, Outcome.SUBMITTED, Outcome.CANCELLING}
+        """Tell whether there is still something to decide about this attempt."""
+        return self in {Outcome.INTENT, Outcome.SUBMITTED} or self.is_ending
+
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether the attempt's job was asked to end."""
+        return self in {Outcome.CANCELLING, Outcome.DRAINING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +58,9 @@ class Attempt:
 
     ``n`` counts from 1 within the life and is part of the job's name. ``candidate`` is the place in the user's
     order, from 0; ``round`` the pass over that order (an Airflow retry begins another). ``failure`` of a
-    ``cancelling`` attempt is the reason for the cancel. ``bare_since`` and ``lost_since`` hold when workers were
-    first seen without the device and when the service first denied knowing the job.
+    ``cancelling`` or ``draining`` attempt is the reason for that. ``bare_since`` and ``lost_since`` hold when workers
+    were first seen without the device and when the service first denied knowing the job. ``spent`` is what a Spark
+    batch used until its end.
     """
 
     n: int
@@ -66,11 +79,17 @@ class Attempt:
     proof: Proof | None = None
     bare_since: datetime | None = None
     lost_since: datetime | None = None
+    spent: Spent | None = None
 
     @property
     def is_proven(self) -> bool:
         """Tell whether the accelerator was seen."""
         return self.proof is not None and self.proof.status == "seen"
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Tell whether the attempt gave the user what the task is for."""
+        return self.outcome in {Outcome.DONE, Outcome.RUNNING} and self.failure is None
 
     def to_json(self) -> dict[str, Any]:
         """Return the attempt as plain JSON, leaving out what is not known."""
@@ -85,6 +104,7 @@ class Attempt:
             "zone": self.zone,
             "failure": self.failure.to_json() if self.failure else None,
             "proof": self.proof.to_json() if self.proof else None,
+            "spent": self.spent.to_json() if self.spent else None,
         }
         times = {name: at.isoformat() for name in _TIMES if (at := getattr(self, name))}
         return {name: item for name, item in value.items() if item is not None} | times
@@ -100,6 +120,8 @@ class Attempt:
             read["failure"] = Failure.from_json(read["failure"])
         if "proof" in read:
             read["proof"] = Proof.from_json(read["proof"])
+        if "spent" in read:
+            read["spent"] = Spent.from_json(read["spent"])
         return cls(**read)
 
 
@@ -108,11 +130,15 @@ _TIMES = ("intent_at", "submitted_at", "cancel_requested_at", "ended_at", "bare_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPlace:
-    """One candidate as the newest plan sees it: its place, and why it was put aside if it was."""
+    """One candidate as the newest plan sees it: its place, and why it was put aside if it was.
+
+    ``reservation`` names the one it draws on; ``any`` says that those which any machine may use have room.
+    """
 
     placement: Placement
     rejected: Failure | None = None
     warnings: tuple[str, ...] = ()
+    reservation: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as plain JSON."""
@@ -121,6 +147,8 @@ class PlannedPlace:
             value["rejected"] = self.rejected.to_json()
         if self.warnings:
             value["warnings"] = list(self.warnings)
+        if self.reservation:
+            value["reservation"] = self.reservation
         return value
 
     @classmethod
@@ -131,6 +159,7 @@ class PlannedPlace:
             placement=Placement.parse(value["placement"]),
             rejected=Failure.from_json(rejected) if rejected else None,
             warnings=tuple(value.get("warnings", ())),
+            reservation=value.get("reservation"),
         )
 
 
@@ -140,7 +169,8 @@ class Record:
 
     ``owner`` is minted once per task instance, ``life`` counts the user's wishes, ``max_tries`` is Airflow's figure
     when this life began (a clear raises it). ``ended`` is set once the outcome was reported, so that the next try in
-    the same life begins another round. ``killed`` is set by this task's own kill.
+    the same life begins another round after a failure. ``killed`` is set by this task's own kill. ``service`` runs the
+    jobs.
     """
 
     owner: str
@@ -154,6 +184,7 @@ class Record:
     attempts: tuple[Attempt, ...] = ()
     ended: bool = False
     killed: bool = False
+    service: Service = "dataflow"
 
     @property
     def current(self) -> Attempt | None:
@@ -162,9 +193,15 @@ class Record:
 
     @property
     def open(self) -> Attempt | None:
-        """The attempt whose job may be alive, if any."""
-        current = self.attempts[-1] if self.attempts else None
-        return current if current and current.outcome.is_open else None
+        """The attempt about which there is still something to decide, if any."""
+        alive = self.alive
+        return alive if alive and alive.outcome.is_open else None
+
+    @property
+    def alive(self) -> Attempt | None:
+        """The attempt whose job may be alive, if any: the open one, or one that was left running."""
+        last = self.attempts[-1] if self.attempts else None
+        return last if last and (last.outcome.is_open or last.outcome is Outcome.RUNNING) else None
 
     @property
     def this_round(self) -> tuple[Attempt, ...]:
@@ -182,6 +219,11 @@ class Record:
         return self.with_attempt(
             Attempt(n=n, candidate=candidate, round=self.round, placement=placement, job_name=name, intent_at=now)
         )
+
+    def draws_on_reservation(self, attempt: Attempt) -> bool:
+        """Tell whether the attempt's place was to come out of a reservation."""
+        places = self.plan[attempt.candidate : attempt.candidate + 1]
+        return any(place.reservation for place in places)
 
     def label(self, attempt: Attempt) -> str:
         """Return how people see the attempt: the candidate's number, with a letter when it was tried more than once."""
@@ -204,6 +246,7 @@ class Record:
             "attempts": [attempt.to_json() for attempt in self.attempts],
             "ended": self.ended,
             "killed": self.killed,
+            "service": self.service,
         }
 
     @classmethod
@@ -227,9 +270,19 @@ def check_version(value: Mapping[str, Any], what: str) -> None:
         )
 
 
-def begin(*, owner: str, max_tries: int, now: datetime, project: str, prefix: str) -> Record:
+def begin(
+    *, owner: str, max_tries: int, now: datetime, project: str, prefix: str, service: Service = "dataflow"
+) -> Record:
     """Return the record of a task instance that has none."""
-    return Record(owner=owner, life=1, max_tries=max_tries, started_at=now, project=project, prefix=prefix)
+    return Record(
+        owner=owner,
+        life=1,
+        max_tries=max_tries,
+        started_at=now,
+        project=project,
+        prefix=prefix,
+        service=service,
+    )
 
 
 def resume(
@@ -238,13 +291,14 @@ def resume(
     """Return the record as this try must see it, and the attempts of an earlier life whose jobs must end first.
 
     A life ends when the user clears the task (Airflow then raises ``max_tries``) or after this task's own kill.
-    Within a life, a try after a reported end starts another round over the candidates; any other try takes over what
-    runs.
+    Within a life, a try after a reported failure starts another round over the candidates; any other try takes over
+    what runs, or what was reached.
     """
     if max_tries > record.max_tries or record.killed:
-        stale = (record.open,) if record.open else ()
+        stale = (record.alive,) if record.alive else ()
         fresh = begin(owner=record.owner, max_tries=max_tries, now=now, project=project, prefix=prefix)
-        return replace(fresh, life=record.life + 1), stale
-    if record.ended:
+        return replace(fresh, life=record.life + 1, service=record.service), stale
+    has_succeeded = record.current is not None and record.current.has_succeeded
+    if record.ended and not has_succeeded:
         return replace(record, round=record.round + 1, ended=False), ()
     return record, ()

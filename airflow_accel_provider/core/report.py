@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from airflow_accel_provider.core.failures import Failure, FailureKind
-from airflow_accel_provider.core.fallback import blocked_by
 from airflow_accel_provider.core.record import Attempt, Outcome, PlannedPlace, Record
+from airflow_accel_provider.core.search import blocked_by
 
 _ADVICE = {
     FailureKind.STOCKOUT: "Add a place to fallback=, or try again later.",
@@ -45,7 +45,13 @@ def _nowhere(task_id: str, record: Record, failure: Failure) -> str:
         p.rejected.kind for p in record.plan if p.rejected
     ]
     advice = _ADVICE[FailureKind.QUOTA] if FailureKind.QUOTA in kinds else _ADVICE.get(failure.kind, "")
-    return "\n\n".join(part for part in (head, "\n".join(lines), advice) if part)
+    return "\n\n".join(part for part in (head, "\n".join(lines), " ".join((advice, *_asks(record))).strip()) if part)
+
+
+def _asks(record: Record) -> list[str]:
+    """Return how to ask for more of what places were put aside for, each thing once."""
+    said = [place.rejected.advice for place in record.plan if place.rejected and place.rejected.advice]
+    return [f"{each[0].upper()}{each[1:]}." for each in dict.fromkeys(said)]
 
 
 def _ended(task_id: str, record: Record, last: Attempt, failure: Failure) -> str:
@@ -71,7 +77,7 @@ def _lines(record: Record) -> list[str]:
 def _why_skipped(record: Record, place: PlannedPlace) -> str:
     if place.rejected:
         return f"skipped, {place.rejected.explanation}"
-    by = blocked_by(record, place.placement)
+    by = blocked_by(record, place)
     return f"skipped, ruled out by {record.label(by)}" if by else "not tried"
 
 
@@ -79,6 +85,8 @@ def attempt_line(attempt: Attempt) -> str:
     """Return one attempt as one line: its place, how it ended, why, and after how long."""
     if attempt.outcome is Outcome.DONE and attempt.failure is None:
         return f"{attempt.placement}: done{_proven(attempt)}."
+    if attempt.outcome is Outcome.RUNNING:
+        return f"{attempt.placement}: left running{_proven(attempt)}."
     if attempt.failure is None:
         return f"{attempt.placement}: {attempt.outcome}."
     failure = attempt.failure
@@ -92,7 +100,10 @@ def _proven(attempt: Attempt) -> str:
     if proof is None:
         return ""
     if proof.status == "seen":
-        return f", {proof.count} x {proof.accelerator} seen in {proof.zone}" if proof.accelerator else ", worker seen"
+        if not proof.accelerator:
+            return ", worker seen"
+        count = f"{proof.count} x " if proof.count else ""
+        return f", {count}{proof.accelerator} seen{f' in {proof.zone}' if proof.zone else ''}"
     return f", accelerator {proof.status.replace('_', ' ')}"
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from airflow_accel_provider.core.beam_options import Sdk, in_python_names
 from airflow_accel_provider.core.placement import Placement
+from airflow_accel_provider.core.ways import WAY_NAMES, WAY_PARAMETERS, sdk_of
 
 SdkProcesses = Literal["one", "per_vcpu"]
 
@@ -19,7 +20,7 @@ NUMBERS = (
 )
 """Parameters that are whole numbers."""
 
-SWITCHES = ("use_public_ips", "use_mps")
+SWITCHES = ("use_public_ips", "use_mps", "py_system_site_packages")
 """Parameters that are true or false."""
 
 OPTIONS = ("default_pipeline_options", "pipeline_options")
@@ -42,11 +43,23 @@ class BeamRequest:
     """The pipeline and its options, with the names the operator's parameters have.
 
     ``pipeline_options`` and ``default_pipeline_options`` are Beam options by name, without dashes; the former win.
+    ``parameters`` are a template's own.
     ``None`` always means "not said": the service's or Beam's default holds.
     """
 
     py_file: str | None = None
     py_module: str | None = None
+    jar: str | None = None
+    go_binary: str | None = None
+    template: str | None = None
+    flex_template: str | None = None
+    py_interpreter: str | None = None
+    py_options: tuple[str, ...] = ()
+    py_requirements: tuple[str, ...] | None = None
+    py_system_site_packages: bool = False
+    job_class: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    sdk: Sdk | None = None
     pipeline_options: Mapping[str, Any] = field(default_factory=dict)
     default_pipeline_options: Mapping[str, Any] = field(default_factory=dict)
     service_options: tuple[str, ...] = ()
@@ -61,24 +74,25 @@ class BeamRequest:
     use_public_ips: bool | None = None
     dataflow_kms_key: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    reservation: str | None = None
     driver_version: str | None = None
     use_mps: bool = False
     sdk_processes: SdkProcesses = "one"
     number_of_worker_harness_threads: int | None = None
     beam_version: str | None = None
 
-    def for_candidate(self, candidate: Candidate, sdk: Sdk = "python") -> BeamRequest:
+    def for_candidate(self, candidate: Candidate, sdk: Sdk | None = None) -> BeamRequest:
         """Return the request as it is meant in one place.
 
         The candidate's overrides replace what stands here (mappings are merged, name by name), then ``{region}``,
         ``{zone}`` and ``{accelerator}`` are filled in every string of every option, then all is :meth:`settled`. The
-        options have the names that the pipeline's SDK has for them.
+        options have the names that ``sdk`` has for them, the pipeline's own when left out.
         """
         overrides = {name: self._merged(name, value) for name, value in candidate.overrides.items()}
         merged = replace(self, **overrides) if overrides else self
         fill = filler(candidate.placement)
         filled = {name: map_strings(fill, getattr(merged, name)) for name in _NAMES}
-        return BeamRequest(**filled).settled(sdk)
+        return BeamRequest(**filled).settled(sdk or sdk_of(self))
 
     def settled(self, sdk: Sdk = "python") -> BeamRequest:
         """Return the same request with everything said in one place, in its own type, by its name in Beam's Python.
@@ -126,7 +140,7 @@ def _without(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]
 
 _NAMES = tuple(spec.name for spec in fields(BeamRequest))
 
-OVERRIDABLE = frozenset(_NAMES) - {"py_file", "py_module"}
+OVERRIDABLE = (frozenset(_NAMES) - {*WAY_NAMES, *WAY_PARAMETERS}) | {"parameters"}
 """What a candidate may say differently from the operator."""
 
 

@@ -10,7 +10,7 @@ from airflow_accel_provider.core.record import VERSION, Attempt, Record
 
 
 def result(record: Record) -> dict[str, Any]:
-    """Return the XCom value of a record whose last attempt did the work."""
+    """Return the XCom value of a record whose last attempt did the work, or was left running."""
     winner = record.attempts[-1]
     return {
         "v": VERSION,

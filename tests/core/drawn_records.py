@@ -79,7 +79,7 @@ def records(draw: st.DrawFn) -> Record:
 def _ended(draw: st.DrawFn, attempt: Attempt) -> Attempt:
     return replace(
         attempt,
-        outcome=draw(st.sampled_from([Outcome.DONE, Outcome.FAILED, Outcome.CANCELLED])),
+        outcome=draw(st.sampled_from([Outcome.RUNNING, Outcome.DONE, Outcome.FAILED, Outcome.CANCELLED])),
         job_id=draw(st.none() | st.just("2026-03-02_06_00_00-1")),
         zone=draw(zones),
         submitted_at=draw(st.none() | moments),

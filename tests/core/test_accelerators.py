@@ -37,7 +37,10 @@ def test_multiplication_sign_is_read_as_x() -> None:
     [
         ("", "does not start with an accelerator type"),
         ("4", "does not start with an accelerator type"),
-        ("nvidia_l4", "does not start with an accelerator type"),
+        ("nvidia_l4", "; nvidia-l4 would be one"),
+        ("nvidia l4:2", "; nvidia-l4 would be one"),
+        ("tpu-v6e-slice", "such as tpu-v6e-slice:1x1"),
+        ("tpu-v5p-slice", "such as tpu-v5p-slice:2x2x1"),
         ("cpu:2", "cpu takes no count"),
         ("tpu-v6e-slice", "lacks a topology"),
         ("nvidia-l4:0", "a count of 1 or more"),

@@ -325,7 +325,10 @@ def test_every_accelerator_has_a_quota(type_: str) -> None:
             *("nvidia-h100-mega-80gb", None, None),
             *("GPUS-PER-GPU-FAMILY-per-project-region", {"gpu_family": "NVIDIA_H100_MEGA"}),
         ),
-        ("tpu-v5-lite-podslice", "TPU_LITE_PODSLICE_V5", "PREEMPTIBLE_TPU_LITE_PODSLICE_V5", None, {}),
+        (
+            *("tpu-v5-lite-podslice", "TPU_LITE_PODSLICE_V5", "PREEMPTIBLE_TPU_LITE_PODSLICE_V5"),
+            *("TPU-LITE-PODSLICE-V5-per-project-region", {}),
+        ),
         ("tpu-v6e-slice", None, None, "TPUS-PER-TPU-FAMILY-per-project-region", {"tpu_family": "CT6E"}),
         ("tpu-v5p-slice", None, None, "TPU-V5P-per-project-region", {}),
     ],

@@ -22,7 +22,7 @@ from airflow_accel_provider.core.request import BeamRequest, Candidate
 from airflow_accel_provider.core.spark import SparkRequest
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
-from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
+from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator, BeamTpuPipelineOperator
 
 GPU: dict[str, Any] = {
     "operator": "BeamGpuPipelineOperator",
@@ -52,10 +52,15 @@ def parameters(cls: type) -> set[str]:
     return set(inspect.signature(cls.__init__).parameters) - {"self", "args", "kwargs"}
 
 
-def test_the_operators_parameters_are_known() -> None:
+def own_parameters(cls: type) -> set[str]:
+    """Return what an operator takes besides what Airflow gives to all."""
+    return {name for each in cls.__mro__ if issubclass(each, AcceleratorJobOperator) for name in parameters(each)}
+
+
+@pytest.mark.parametrize("operator", [BeamGpuPipelineOperator, BeamTpuPipelineOperator])
+def test_the_operators_parameters_are_known(operator: type) -> None:
     """A request takes exactly the parameters that the operator takes."""
-    own = parameters(BeamGpuPipelineOperator) | parameters(AcceleratorJobOperator)
-    assert PARAMETERS["BeamGpuPipelineOperator"] == own
+    assert PARAMETERS[operator.__name__] == own_parameters(operator)
 
 
 def test_airflows_parameters_are_known() -> None:
@@ -89,6 +94,56 @@ def test_the_default_machine_is_rendered() -> None:
     assert "--machine_type=g2-standard-24" in rendered
 
 
+TEMPLATE: dict[str, Any] = {**GPU, "py_file": None, "pipeline_options": {"temp_location": "gs://acme-ml-{region}/tmp"}}
+
+
+def test_a_flex_template_is_rendered_as_the_launchs_body() -> None:
+    """A Flex template's lines are the fields of the launch, an item of a list a line."""
+    spec = {"flex_template": "gs://acme-ml/score.json", "parameters": {"input": "gs://acme-ml/in", "dtype": "bfloat16"}}
+    assert check({**TEMPLATE, **spec, "reservation": "any", "max_num_workers": 3}).rendered == (
+        "containerSpecGcsPath=gs://acme-ml/score.json",
+        "parameters.disk_size_gb=50",
+        "parameters.input=gs://acme-ml/in",
+        "parameters.dtype=bfloat16",
+        "environment.machineType=g2-standard-8",
+        "environment.workerRegion=europe-west3",
+        "environment.additionalExperiments=worker_accelerator=type:nvidia-l4;count:1;install-nvidia-driver",
+        "environment.additionalExperiments=automatically_use_created_reservation",
+        "environment.additionalExperiments=no_use_multiple_sdk_containers",
+        "environment.additionalUserLabels.team=ml",
+        "environment.maxWorkers=3",
+        "environment.tempLocation=gs://acme-ml-europe-west3/tmp",
+        "environment.sdkContainerImage=europe-docker.pkg.dev/acme/beam/gpu:2.77.0",
+    )
+
+
+def test_a_java_template_is_rendered_in_javas_words() -> None:
+    """What has no field in a template's launch has the name that the template's SDK gives it."""
+    java = {"sdk": "java", "pipeline_options": {"tempLocation": "gs://acme-ml/tmp"}}
+    flex = check({**TEMPLATE, "flex_template": "gs://acme-ml/score.json", **java}).rendered
+    classic = check({**TEMPLATE, "template": "gs://acme-ml/score", **java}).rendered
+    assert "parameters.diskSizeGb=50" in flex
+    assert not [line for line in flex if "sdk_containers" in line]
+    assert classic[0] == "gcsPath=gs://acme-ml/score"
+    assert "environment.diskSizeGb=50" in classic
+    assert check({**TEMPLATE, "template": "gs://acme-ml/score"}).rendered == ()
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "line"),
+    [
+        ({"jar": "gs://acme-ml/score.jar", "job_class": "com.acme.Score"}, "--workerMachineType=g2-standard-8"),
+        ({"go_binary": "gs://acme-ml/score"}, "--worker_machine_type=g2-standard-8"),
+    ],
+    ids=["java", "go"],
+)
+def test_other_launchers_are_rendered_in_their_words(pipeline: dict[str, Any], line: str) -> None:
+    """A jar and a Go binary get the arguments of their SDK, without what only a run knows."""
+    rendered = check({**TEMPLATE, **pipeline, "pipeline_options": {}}).rendered
+    assert line in rendered
+    assert all(each.startswith("--") and each.partition("=")[2] for each in rendered)
+
+
 def test_nothing_is_rendered_of_what_is_wrong() -> None:
     """A request with an error has no flags, since nothing would be sent."""
     assert check({**GPU, "placement": "nvidia-l4 on n1-standard-4 in us-central1"}).rendered == ()
@@ -100,6 +155,16 @@ def test_what_a_template_gives_is_not_judged() -> None:
     assert (checked.is_ok, checked.rendered) == (True, ())
 
 
+SPARK: dict[str, Any] = {
+    "operator": "DataprocGpuBatchOperator",
+    "placement": "l4 in us-central1",
+    "fallback": ["a100-40 in us-central1", "l4 in europe-west4"],
+    "batch": {"pyspark_batch": {"main_python_file_uri": "gs://acme-ml/etl.py"}},
+    "executors": 4,
+    "runtime_version": "2.3",
+    "properties": {"spark.executor.memory": "10g"},
+}
+
 WRONG: list[tuple[Any, str, str]] = [
     ("nvidia-l4", "request-invalid", "is an object"),
     ([GPU], "request-invalid", "is an object"),
@@ -109,6 +174,9 @@ WRONG: list[tuple[Any, str, str]] = [
     ({**GPU, "operator": ["x"]}, "operator-unknown", "There are BeamGpu"),
     ({**GPU, "max_workers": 3}, "parameter-unknown", "Did you mean max_num_workers?"),
     ({**GPU, "threshold": 3}, "parameter-unknown", "pipeline_options"),
+    ({**SPARK, "service_account": "x"}, "parameter-unknown", "environment_config.execution_config.service_account."),
+    ({**SPARK, "py_file": "gs://acme-ml/x.py"}, "parameter-unknown", "pyspark_batch.main_python_file_uri."),
+    ({**SPARK, "threshold": 3}, "parameter-unknown", "go into properties"),
     ({**GPU, "placement": None}, "placement-invalid", "not a placement"),
     ({name: value for name, value in GPU.items() if name != "placement"}, "parameter-missing", "nvidia-l4"),
     ({**GPU, "fallback_on": ["stock_out"]}, "unknown-kind", "Did you mean 'stockout'?"),
@@ -182,17 +250,6 @@ def test_no_value_breaks_it(changed: dict[str, Any]) -> None:
 def test_no_request_breaks_it(value: Any) -> None:
     """Any JSON as a request gets an answer."""
     assert not check(value).is_ok
-
-
-SPARK: dict[str, Any] = {
-    "operator": "DataprocGpuBatchOperator",
-    "placement": "l4 in us-central1",
-    "fallback": ["a100-40 in us-central1", "l4 in europe-west4"],
-    "batch": {"pyspark_batch": {"main_python_file_uri": "gs://acme-ml/etl.py"}},
-    "executors": 4,
-    "runtime_version": "2.3",
-    "properties": {"spark.executor.memory": "10g"},
-}
 
 
 def test_the_batchs_parameters_are_known() -> None:

@@ -45,6 +45,22 @@ with DAG("mapped", schedule=None):
     kinds.expand_kwargs([{"placement": "nvidia-l4 in europe-west3", "num_workers": 0}])
     late = BeamGpuPipelineOperator.partial(task_id="late", num_workers=0, **SAID)
     late.expand(placement=places())
+    BeamGpuPipelineOperator.partial(task_id="whole", num_workers=0, **SAID).expand_kwargs(places())
+""",
+    "watched.py": """
+from airflow_accel_provider.sensors.proof import AcceleratorProofSensor
+from airflow_accel_provider.sensors.quota import AcceleratorQuotaSensor
+
+with DAG("watched", schedule=None):
+    AcceleratorProofSensor(task_id="proof", region="us-central1")
+    room = AcceleratorQuotaSensor.partial(task_id="room", num_workers=2, poke_interval=30)
+    room.expand(placements=[["nvidia-l4 in us-central1"], ["nvidia-l5 in us-central1"]])
+
+    @task
+    def rooms():
+        return [{"placements": ["nvidia-l4 in us-central1"]}]
+
+    AcceleratorQuotaSensor.partial(task_id="others", on_unknown="block").expand_kwargs(rooms())
 """,
     "grouped.py": """
 class Ours(BeamGpuPipelineOperator):
@@ -111,7 +127,7 @@ def problems(answer: dict[str, Any], file: str) -> list[tuple[Any, ...]]:
 
 def test_the_folder_is_counted(ended: subprocess.CompletedProcess[str], answer: dict[str, Any]) -> None:
     """The answer says how much was looked at, errors make the exit code 1, and what DAGs print is kept apart."""
-    assert (answer["ok"], answer["files"], answer["tasks"], ended.returncode) == (False, 6, 8, 1)
+    assert (answer["ok"], answer["files"], answer["tasks"], ended.returncode) == (False, 7, 12, 1)
     assert "what a DAG file prints" in ended.stderr
 
 
@@ -132,12 +148,22 @@ def test_mapped_tasks_are_told_as_far_as_they_are_known(answer: dict[str, Any]) 
         ("some", 1, "unknown-accelerator"),
         ("kinds", 0, "not-a-number"),
         ("late", 0, "not-a-number"),
+        ("whole", 0, "not-a-number"),
     ]
 
 
 def test_tasks_of_mapped_groups_and_of_users_own_kinds_are_told(answer: dict[str, Any]) -> None:
     """A task in a mapped group is checked with each of the group's values; a user's own operator as what it is."""
     assert problems(answer, "grouped.py") == [("each.score", 1, "count-invalid"), ("ours", 0, "count-invalid")]
+
+
+def test_sensors_are_told_of(answer: dict[str, Any]) -> None:
+    """What is wrong with a sensor is told like what is wrong with an operator, mapped ones included."""
+    assert problems(answer, "watched.py") == [
+        ("proof", None, "job-missing"),
+        ("room", 1, "unknown-accelerator"),
+        ("others", 0, "on-unknown"),
+    ]
 
 
 def test_a_misspelt_parameter_is_told_with_the_right_one(answer: dict[str, Any]) -> None:

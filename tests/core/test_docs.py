@@ -18,8 +18,10 @@ def rows() -> dict[str, re.Match[str]]:
 
 
 def signature() -> dict[str, inspect.Parameter]:
-    both = (AcceleratorJobOperator, BeamGpuPipelineOperator)
-    parameters = {name: p for cls in both for name, p in inspect.signature(cls.__init__).parameters.items()}
+    classes = [each for each in BeamGpuPipelineOperator.__mro__ if issubclass(each, AcceleratorJobOperator)]
+    parameters = {
+        name: p for cls in reversed(classes) for name, p in inspect.signature(cls.__init__).parameters.items()
+    }
     return {name: p for name, p in parameters.items() if name not in {"self", "kwargs", "args"}}
 
 

@@ -317,6 +317,15 @@ def test_several_causes() -> None:
     assert meaning(both, "Instances with guest accelerators do not support live migration").kind == "configuration"
 
 
+def test_a_regions_quota_is_not_a_zones() -> None:
+    """A quota is told of with its region once, whatever zone the workers were tried in."""
+    here = QUOTA.replace("europe-west4", "us-central1")
+    verdict = judge(Signals(messages=said(f"{POOL}{here}"), state=JobState.FAILED)).to_json()
+
+    assert verdict["zone"] == "us-central1-a"
+    assert verdict["explanation"].startswith("NVIDIA_L4_GPUS is used up in us-central1 (limit 1.0): ")
+
+
 def test_the_nearest_zone() -> None:
     """Of several zones in one message, the failure names the one its own sentence is about."""
     first = "Startup of the worker pool in zone us-central1-b failed: timeout. "
@@ -329,6 +338,19 @@ def test_line_ends_and_colours() -> None:
     text = STOCKOUT.replace("does not have", "does\r\nnot have").replace("EXHAUSTED", "\x1b[31mEXHAUSTED\x1b[0m")
 
     assert meaning(text).kind is FailureKind.STOCKOUT
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize(
+    ("found", "instead"),
+    [(" ", "\n"), (" ", "\r\n    "), (" ", "\xa0"), ("'", '"'), ("'", "\u2019")],
+    ids=["wrapped", "indented", "no-break", "quoted", "curly"],
+)
+def test_other_blanks_and_quotes(rule: Rule, found: str, instead: str) -> None:
+    """Words that a log has wrapped, or a page has set with its own blanks and quotes, are still the same words."""
+    plain, changed = meaning(rule.example), meaning(rule.example.replace(found, instead))
+
+    assert (changed.kind, changed.scope, changed.metric) == (plain.kind, plain.scope, plain.metric)
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_accel_provider.core.decisions import Cancel, Decision, Finish, GiveUp, Launch, Wait
 from airflow_accel_provider.core.failures import Failure, FailureKind, Resource, Scope
-from airflow_accel_provider.core.fallback import (
-    Cancel,
-    Decision,
-    Finish,
-    GiveUp,
-    Launch,
-    Policy,
-    Wait,
-    cancelling,
-    close,
-    decide,
-    is_searching,
-)
+from airflow_accel_provider.core.fallback import cancelling, close, decide
 from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent, Snapshot, Worker
 from airflow_accel_provider.core.placement import Placement
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import Outcome, PlannedPlace, Record, begin
+from airflow_accel_provider.core.search import is_searching
 from tests.core.drawn_records import MOMENT, records
 from tests.core.test_classification import STOCKOUT, TRACEBACK
 
@@ -62,7 +53,7 @@ def planned(*places: Placement | PlannedPlace) -> Record:
     return replace(record, plan=rows)
 
 
-def running(*places: Placement) -> Record:
+def running(*places: Placement | PlannedPlace) -> Record:
     """Return a record whose first candidate was submitted at MOMENT."""
     record = launched(planned(*places or (US, EU, T4)))
     attempt = record.attempts[-1]
@@ -242,6 +233,18 @@ def test_code_and_riddles_do_not_move(texts: list[str], kind: FailureKind) -> No
 
     assert isinstance(decision, GiveUp)
     assert decision.failure.kind is kind
+
+
+def test_the_same_words_mean_the_reservation_where_there_is_one() -> None:
+    """Words about reserved capacity are about the reservation in a place that has one, and else about the zone."""
+    words = "Insufficient reserved capacity. Contact customer support to increase your reservation."
+    mine = PlannedPlace(placement=US, reservation="projects/acme/zones/us-central1-a/reservations/l4-pool")
+    ended = seen(JobState.FAILED, words)
+
+    assert place_of(decide(running(US, T4), ended, POLICY, after(1))) == T4
+    decision = decide(running(mine, T4), ended, POLICY, after(1))
+    assert isinstance(decision, GiveUp)
+    assert decision.failure.explanation == "the reservation has no room left for this job"
 
 
 def test_the_user_decides_what_moves() -> None:

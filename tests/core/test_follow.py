@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from airflow_accel_provider.core.failures import FailureKind
-from airflow_accel_provider.core.fallback import Policy, cancelling
+from airflow_accel_provider.core.fallback import cancelling
 from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, Snapshot, Worker
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import Attempt, Outcome, Record
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorError, GoogleApiError
 from airflow_accel_provider.triggers._follow import PATIENCE, Followed, OwnLook, Stopped, follow
@@ -38,6 +39,7 @@ class Service:
     now: datetime = MOMENT
     looks: int = 0
     asked_to_cancel: list[datetime] = field(default_factory=list)
+    ended: list[Attempt] = field(default_factory=list)
 
     async def snapshot(self, attempt: Attempt) -> Snapshot:
         """Return the job after another interval."""
@@ -62,12 +64,13 @@ class Service:
         is_over = self.now - self.asked_to_cancel[0] >= 3 * POLL
         return JobState.CANCELLED if is_over else JobState.CANCELLING
 
-    async def cancel(self, attempt: Attempt) -> None:
+    async def end(self, attempt: Attempt) -> None:
         """Take the wish, or fail as told."""
         assert attempt.job_id == "job-1"
         if self.cancel_errors:
             raise self.cancel_errors.pop(0)
         self.asked_to_cancel.append(self.now)
+        self.ended.append(attempt)
 
 
 @dataclass

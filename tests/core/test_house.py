@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "links": {"core"},
     "triggers": {"hooks", "core", "exceptions"},
     "operators": {"triggers", "hooks", "core", "exceptions", "links"},
-    "cli": {"operators", "triggers", "hooks", "core", "exceptions"},
+    "sensors": {"operators", "triggers", "hooks", "core", "exceptions"},
+    "cli": {"sensors", "operators", "triggers", "hooks", "core", "exceptions"},
     "emulator": set(),
     "get_provider_info": set(),
 }
@@ -96,7 +97,9 @@ def test_only_the_tables_are_read_from_files() -> None:
     assert readers <= {"catalog.py", "packaged.py"}
 
 
-@pytest.mark.parametrize("module", ["operators.beam", "triggers.job", "links", "exceptions", "cli"])
+@pytest.mark.parametrize(
+    "module", ["operators.beam", "sensors.quota", "sensors.proof", "triggers.job", "links", "exceptions", "cli"]
+)
 def test_importing_is_light(module: str) -> None:
     """Importing what a DAG file imports loads no google, grpc, beam or pandas module."""
     code = (

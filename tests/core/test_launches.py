@@ -47,6 +47,7 @@ FULL = BeamRequest(
     labels={"team": "ml"},
     number_of_worker_harness_threads=8,
 )
+TOP = {"inputFile": "gs://acme/in", "top": 3}
 JAVA = {"tempLocation": "gs://acme-{region}/tmp", "inputFile": "gs://acme/a;b'c\"d", "dryRun": False, "limit": None}
 GO = {"temp_location": "gs://acme-{region}/tmp", "input": "gs://acme/a;b'c\"d", "fast": False, "limit": None}
 
@@ -164,10 +165,10 @@ def test_accelerator_written_out_goes_as_it_stands() -> None:
 
 def test_classic_template_carries_the_accelerator_as_an_experiment() -> None:
     """A classic template has the accelerator in additionalExperiments and what has no field as pipeline options."""
-    request, placement = meant(replace(FULL, pipeline_options={"tempLocation": "gs://acme/tmp", "mode": "x"}), "java")
-    launch = classic_template_launch(
-        request, placement, job_name="score-1a2b", labels=LABELS, parameters={"inputFile": "gs://acme/in", "top": 3}
+    request, placement = meant(
+        replace(FULL, pipeline_options={"tempLocation": "gs://acme/tmp", "mode": "x"}, parameters=TOP), "java"
     )
+    launch = classic_template_launch(request, placement, job_name="score-1a2b", labels=LABELS)
     assert launch == {
         "jobName": "score-1a2b",
         "parameters": {"inputFile": "gs://acme/in", "top": "3"},
@@ -197,7 +198,12 @@ def test_classic_template_carries_the_accelerator_as_an_experiment() -> None:
 def test_flex_template_carries_the_disk_as_a_parameter() -> None:
     """A Flex template has the disk's size among its parameters, since the environment's was seen not to arrive."""
     request, placement = meant(
-        BeamRequest(pipeline_options={"staging_location": "gs://acme/s"}), "python", "l4 in a-b1"
+        BeamRequest(
+            pipeline_options={"staging_location": "gs://acme/s"},
+            parameters={"input": ["a", "b"], "fast": True, "shape": {"x": 1}, "none": None},
+        ),
+        "python",
+        "l4 in a-b1",
     )
     placement = replace(placement, accelerator=Gpu("nvidia-l4"), machine_type="g2-standard-4")
     launch = flex_template_launch(
@@ -206,7 +212,6 @@ def test_flex_template_carries_the_disk_as_a_parameter() -> None:
         container_spec_gcs_path="gs://acme/spec.json",
         job_name="score-1a2b",
         labels={},
-        parameters={"input": ["a", "b"], "fast": True, "shape": {"x": 1}, "none": None},
     )
     assert launch == {
         "launchParameter": {

@@ -14,6 +14,7 @@ from airflow_accel_provider.core.catalog import load_catalog
 from airflow_accel_provider.core.options import beam_flags, option_flags, worker_accelerator
 from airflow_accel_provider.core.request import BeamRequest, Candidate
 from airflow_accel_provider.core.validation import resolve
+from tests.core.full_request import WORKERS
 
 OWN_LABELS = {"accel-owner": "o-1", "accel-life": "1"}
 FULL = BeamRequest(
@@ -28,19 +29,8 @@ FULL = BeamRequest(
     },
     default_pipeline_options={"enable_hot_key_logging": True, "labels": ["default=yes", "from=defaults"]},
     service_options=("max_workflow_runtime_walltime_seconds=3600",),
-    experiments=("upload_graph",),
     sdk_container_image="{region}-docker.pkg.dev/acme/beam/gpu:2.77.0",
-    num_workers=1,
-    max_num_workers=4,
-    disk_size_gb=100,
-    service_account_email="worker@acme-ml-prod.iam.gserviceaccount.com",
-    network="acme",
-    subnetwork="regions/{region}/subnetworks/ml",
-    use_public_ips=False,
-    dataflow_kms_key="projects/acme/locations/{region}/keyRings/ml/cryptoKeys/beam",
-    labels={"team": "ml"},
-    driver_version="535",
-    number_of_worker_harness_threads=8,
+    **WORKERS,
 )
 
 

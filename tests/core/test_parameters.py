@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_accel_provider.core.failures import FailureKind
 from airflow_accel_provider.core.validation import check_life
-from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
+from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator, BeamTpuPipelineOperator
 
 # apache-airflow-providers-apache-beam, BeamRunPythonPipelineOperator and BeamBasePipelineOperator; dataflow_config is
 # the google provider's DataflowConfiguration. Read 2026-11. `runner` has one value here, `dataflow_config` is spelled
@@ -46,8 +46,9 @@ WRONG: list[tuple[dict[str, Any], str, str, str]] = [
     ({"cancel_timeout": float("inf")}, "not-seconds", "cancel_timeout", "at most a year"),
     ({"cancel_timeout": None}, "not-seconds", "cancel_timeout", "None does not do"),
     ({"deferrable": "false"}, "not-a-switch", "deferrable", "give True or False"),
-    ({"py_options": "-O -W ignore"}, "wrong-type", "py_options", 'such as ["-O"]'),
-    ({"py_options": ["-W", 3]}, "wrong-type", "py_options", "a list of texts"),
+    ({"wait_until": "prooven"}, "wait-until", "wait_until", "Did you mean 'proven'?"),
+    ({"wait_until": True}, "wait-until", "wait_until", "It is one of done, proven"),
+    ({"drain_pipeline": "yes"}, "not-a-switch", "drain_pipeline", "give True or False"),
     ({"impersonation_chain": [1]}, "wrong-type", "impersonation_chain", "a text or a list of texts"),
     ({"job_name": 7}, "wrong-type", "job_name", "give a text"),
     ({"project_id": 1234567890}, "wrong-type", "project_id", "give a text"),
@@ -84,13 +85,13 @@ def test_sensible_values_are_let_through(kinds: list[FailureKind], word: str, se
 
 
 @pytest.mark.parametrize("later", ["{{ params.x }}", Later()], ids=["template", "output"])
-@pytest.mark.parametrize("name", sorted({"job_name", "region", "py_options", "py_interpreter", *STOCK_DATAFLOW_CONFIG}))
+@pytest.mark.parametrize("name", sorted({"job_name", "region", *STOCK_DATAFLOW_CONFIG}))
 def test_what_is_not_known_yet_is_not_judged(name: str, later: Any) -> None:
     """What a template or another task will give raises no problem before the task starts."""
-    value = [later] if name == "py_options" and isinstance(later, str) else later
-    assert list(check_life({name: value})) == []
+    assert list(check_life({name: later})) == []
 
 
 def test_what_stock_operators_render_is_rendered() -> None:
     """Whatever the stock Beam operator takes as a template, under a name that is also ours, is one here."""
-    assert set(BeamGpuPipelineOperator.template_fields) >= STOCK_TEMPLATED | STOCK_DATAFLOW_CONFIG
+    for operator in (BeamGpuPipelineOperator, BeamTpuPipelineOperator):
+        assert set(operator.template_fields) >= STOCK_TEMPLATED | STOCK_DATAFLOW_CONFIG

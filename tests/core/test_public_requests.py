@@ -93,6 +93,9 @@ def test_there_are_enough_of_each() -> None:
         "BeamTpuPipelineOperator",
         "DataprocGpuBatchOperator",
     }
+    tpus = [row for row in ROWS if "Tpu" in row["said"]["operator"] and row["source"].startswith("https://github.com")]
+    assert len(tpus) >= 2
+    assert any(row in SOUND for row in tpus)
 
 
 def carried(row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -114,7 +117,7 @@ def by_flags(row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
 
 def by_gcloud(row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     options = row["options"]
-    sent = launch(row, next(value for name, value in options if name == "template-file-gcs-location"))
+    sent = launch(row)
     for name, value in options:
         if name == "parameters":
             parameter, _, text = value.partition("=")
@@ -125,7 +128,7 @@ def by_gcloud(row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
 
 
 def by_body(row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
-    sent = launch(row, row["body"]["containerSpecGcsPath"])
+    sent = launch(row)
     for name, value in row["body"].items():
         if name in ("environment", "parameters"):
             for inner, text in value.items():
@@ -152,12 +155,13 @@ def by_batch(row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         yield name, sent["runtimeConfig"]["properties"].get(name) == value
 
 
-def launch(row: dict[str, Any], template: str) -> dict[str, Any]:
+def launch(row: dict[str, Any]) -> dict[str, Any]:
     """Return the launch of a template with what the row says in this package's words."""
     candidate = resolve(Candidate.parse(row["said"]["placement"]), CATALOG)
     request = beam_request(row["said"]).for_candidate(candidate)
+    address = row["said"]["flex_template"]
     body = flex_template_launch(
-        request, candidate.placement, container_spec_gcs_path=template, job_name="score-1", labels={}
+        request, candidate.placement, container_spec_gcs_path=address, job_name="score-1", labels={}
     )
     return dict(body["launchParameter"])
 

@@ -30,6 +30,11 @@ def test_the_floor_decides(floor: int, limit: int, usage: int) -> None:
     assert (room.shortage is not None) == (limit - usage < floor)
 
 
+def test_large_figures_are_whole() -> None:
+    """A quota of millions is written out, not rounded to some digits and a power of ten."""
+    assert str(Quota(10_240_000, 1)) == "10239999 of 10240000 left"
+
+
 @given(floor=st.integers(1, 20), more=st.integers(1, 20), left=st.integers(0, 50))
 def test_the_ceiling_only_warns(floor: int, more: int, left: int) -> None:
     """A ceiling that does not fit never refuses a place whose floor fits."""

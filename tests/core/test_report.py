@@ -10,15 +10,16 @@ from hypothesis import given
 
 from airflow_accel_provider.core.catalog import load_catalog
 from airflow_accel_provider.core.failures import Failure, FailureKind, Resource, Scope
-from airflow_accel_provider.core.fallback import Policy, exhausted
 from airflow_accel_provider.core.jobs import JobState
 from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.planning import plan
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.quota import Quota
 from airflow_accel_provider.core.record import Outcome, PlannedPlace, Record, begin
 from airflow_accel_provider.core.report import duration, plan_table, report
 from airflow_accel_provider.core.request import BeamRequest, Candidate
 from airflow_accel_provider.core.result import result
+from airflow_accel_provider.core.search import exhausted
 from tests.core.drawn_records import MOMENT, records
 from tests.core.test_fallback import WITH_L4, after, decide, running, seen
 

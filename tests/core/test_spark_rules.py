@@ -119,6 +119,7 @@ PROPERTIES: list[tuple[str, str, str, dict[str, Any], str, str]] = [
     ("gpu", "l4:2 in us-central1", "2.3", {MEMORY: "80305m"}, "?memory-disputed", "other rows 80304"),
     ("gpu", "l4:2 in us-central1", "2.3", {MEMORY: "113072m"}, "?memory-disputed", "113072 MB by its page"),
     ("gpu", "l4:2 in us-central1", "2.3", {MEMORY: "113073m"}, "memory-too-large", "113072"),
+    ("gpu", "l4:2 in us-central1", "2.3", {MEMORY: "1234567m"}, "memory-too-large", "not 1234567."),
     ("gpu", L4, "2.3", {MEMORY: "9.5g"}, "property-value", "whole number and a unit"),
     ("gpu", L4, "2.3", {"spark.executor.memoryOverhead": "1g"}, "overhead-set", "leave it out"),
     ("gpu", L4, "2.3", {"spark.rapids.sql.enabled": "true"}, "?memory-unsaid", "spark.executor.memory"),
@@ -329,6 +330,32 @@ def test_place(source: str, place: str, code: str, part: str) -> None:
     problems = check(place)
     assert told(problems) == ([code] if code else [])
     assert part in " ".join(problem.message for problem in problems)
+
+
+@pytest.mark.parametrize(("ttl", "near"), [("15d", "1209600s"), ("9m", "600s"), ("60", "600s")])
+def test_a_duration_in_other_units_is_judged_too(ttl: str, near: str) -> None:
+    """A duration in units that the service does not take is told of, and so is one that would not do in any."""
+    problems = check(ttl=ttl)
+    assert told(problems) == ["wrong-type", "ttl-range"]
+    assert f"The nearest is '{near}'." in problems[-1].message
+
+
+@pytest.mark.parametrize(
+    ("place", "right"),
+    [
+        ("nvidia-l4 in us-central1-a", "l4 in us-central1"),
+        ("nvidia-l4:2 on g2-standard-24 in us-central1-a", "l4:2 in us-central1"),
+        ("nvidia-tesla-a100 on a2-highgpu-1g in europe-west4", "a100-40 in europe-west4"),
+        ("nvidia-a100-80gb in us-central1-c", "a100-80 in us-central1"),
+        ("a100-40 in us-central1-c", "a100-40 in us-central1"),
+    ],
+)
+def test_a_place_in_dataflows_words_is_said_in_sparks(place: str, right: str) -> None:
+    """Each sentence about a zone or a machine type tells the same place, which is right as it stands."""
+    problems = [problem for problem in check(place) if problem.code in {"zone-of-spark", "machine-of-spark"}]
+    assert problems
+    assert all(f"write '{right}'" in problem.message for problem in problems)
+    assert told(check(right)) == []
 
 
 HISTORY = {

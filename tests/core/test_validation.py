@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from airflow_accel_provider.core.request import BEAM_NAMED, BeamRequest, Candida
 from airflow_accel_provider.core.validation import check_beam, check_candidate, read_candidates, resolve
 from airflow_accel_provider.core.validation._options import _RESERVED
 from airflow_accel_provider.core.validation._places import default_bucket
+from airflow_accel_provider.core.ways import WAY_NAMES, sdk_of
 
 CATALOG = load_catalog()
 PLACE = "nvidia-l4 on g2-standard-8 in us-central1"
@@ -33,11 +35,15 @@ class Later:
 def check(*places: Any, region: str | None = None, **parameters: Any) -> tuple[Problem, ...]:
     """Return the problems of a sound request with some parameters said differently, in some places."""
     settings = {
-        name: parameters.pop(name) for name in ("operator", "project", "project_required") if name in parameters
+        name: parameters.pop(name)
+        for name in ("operator", "project", "project_required", "wait_until")
+        if name in parameters
     }
     allowed = parameters.pop("allowed_regions", frozenset())
     options = {**SOUND["pipeline_options"], **parameters.pop("options", {})}
     request = BeamRequest(**{**SOUND, "pipeline_options": options, **parameters})
+    if sdk_of(request) == "java":
+        request = replace(request, pipeline_options={"tempLocation": options.pop("temp_location"), **options})
     first, *further = places or (PLACE,)
     candidates, problems = read_candidates(first, further, region=region)
     found = check_beam(request, candidates, catalog=CATALOG, region=region, allowed_regions=allowed, **settings)
@@ -155,6 +161,60 @@ VALUES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"py_file": "score.txt"}, "py-file", "py_file", "must end in .py"),
     ({"py_file": 5}, "wrong-type", "py_file", "a text"),
     ({"py_file": None, "py_module": "score.py;"}, "py-module", "py_module", "is not a module"),
+    ({"py_file": None}, "pipeline-missing", "py_file", "jar=, go_binary=, template= or flex_template="),
+    ({"jar": "gs://acme-ml/score.jar"}, "pipeline-twice", "py_file", "two pipelines, py_file and jar; give one"),
+    (
+        {"jar": "gs://acme-ml/score.jar", "template": "gs://acme-ml/score"},
+        "pipeline-twice",
+        "py_file",
+        "3 pipelines, py_file, jar and template",
+    ),
+    ({"py_file": None, "jar": "gs://acme-ml/score.jar"}, "", "", ""),
+    ({"py_file": None, "jar": "gs://acme-ml/score.war"}, "jar", "jar", "must end in .jar"),
+    ({"py_file": None, "go_binary": "/opt/score"}, "", "", ""),
+    ({"py_file": None, "flex_template": "gs://acme-ml/score.json", "parameters": {"top": 3}}, "", "", ""),
+    ({"py_file": None, "flex_template": "score.json"}, "template-address", "flex_template", "such as gs://BUCKET"),
+    ({"py_file": None, "template": "gs://acme-ml/"}, "template-address", "template", "such as gs://BUCKET"),
+    ({"py_file": None, "flex_template": "{{ params.spec }}"}, "", "", ""),
+    # What goes with another way of submitting
+    (
+        {"parameters": {"top": 3}},
+        "parameter-of-another-way",
+        "parameters",
+        "goes with template or flex_template, not with py_file; options of its own go into pipeline_options",
+    ),
+    ({"job_class": "com.acme.Score"}, "parameter-of-another-way", "job_class", "goes with jar, not with py_file"),
+    ({"py_file": None, "jar": "a.jar", "job_class": "com.acme.Score$Main"}, "", "", ""),
+    ({"py_file": None, "jar": "a.jar", "job_class": "com/acme/Score"}, "job-class", "job_class", "com.acme.Score"),
+    (
+        {"py_file": None, "flex_template": "gs://acme-ml/score.json", "py_options": ["-O"]},
+        "parameter-of-another-way",
+        "py_options",
+        "goes with py_file or py_module, not with flex_template",
+    ),
+    ({"sdk": "python"}, "", "", ""),
+    ({"sdk": "java"}, "parameter-of-another-way", "sdk", "not with py_file, which is python"),
+    ({"py_file": None, "template": "gs://acme-ml/score", "sdk": "jawa"}, "sdk", "sdk", "Did you mean 'java'?"),
+    # The launcher's environment
+    ({"py_options": "-O -W ignore"}, "wrong-type", "py_options", 'such as ["-O"]'),
+    ({"py_options": ["-W", 3]}, "wrong-type", "py_options", "a list of texts"),
+    ({"py_interpreter": 3.11}, "wrong-type", "py_interpreter", "a text"),
+    ({"py_requirements": "apache-beam"}, "wrong-type", "py_requirements", "apache-beam[gcp]=="),
+    ({"py_requirements": ["apache-beam[gcp]==2.77.0"]}, "", "", ""),
+    ({"py_requirements": []}, "empty-environment", "py_requirements", "has no Beam"),
+    ({"py_requirements": [], "py_system_site_packages": True}, "", "", ""),
+    ({"py_system_site_packages": True}, "?no-environment", "py_system_site_packages", "does nothing"),
+    ({"py_system_site_packages": "maybe"}, "wrong-type", "py_system_site_packages", "True or False"),
+    # Streaming
+    ({"options": {"streaming": True}}, "streaming-until-done", "pipeline_options.streaming", "wait_until='proven'"),
+    ({"options": {"streaming": "true"}, "wait_until": "proven"}, "", "", ""),
+    ({"options": {"streaming": False}, "default_pipeline_options": {"streaming": True}}, "", "", ""),
+    (
+        {"py_file": None, "flex_template": "gs://acme-ml/score.json", "parameters": {"streaming": "true"}},
+        "streaming-until-done",
+        "parameters.streaming",
+        "never done",
+    ),
     # Numbers
     ({"num_workers": "3"}, "", "", ""),
     ({"num_workers": "three"}, "not-a-number", "num_workers", "whole number of 1 or more"),
@@ -264,10 +324,44 @@ VALUES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"dataflow_kms_key": "k"}, "kms-key-form", "dataflow_kms_key", "full name"),
     ({"options": {"output": "gs://acme/{zone}/x"}}, "zone-not-pinned", "pipeline_options.output", "pins no zone"),
     ({"service_account_email": "worker"}, "service-account", "service_account_email", "@PROJECT"),
+    (
+        {"service_account_email": "serviceAccount:worker@acme-ml-prod.iam.gserviceaccount.com"},
+        "service-account",
+        "service_account_email",
+        "@PROJECT",
+    ),
+    # Images, as container registries name them
+    *[
+        ({"sdk_container_image": image}, "", "", "")
+        for image in ("gpu", "nvidia/cuda:12.0.0-runtime", "localhost:5000/a.b_c--d/gpu:V1", f"x/y@sha256:{'0' * 64}")
+    ],
+    *[
+        ({"sdk_container_image": image}, "image-form", "sdk_container_image", "NAME:TAG")
+        for image in ("", "gpu image", "https://gcr.io/acme/gpu", "gcr.io/acme/GPU:1", "gcr.io/acme/gpu:", "gcr.io/x/")
+    ],
+    # Values that a command line would tear
+    ({"options": {"setup_file": True}}, "option-value", "pipeline_options.setup_file", "give a text"),
+    ({"options": {"setup_file": "./setup.py"}}, "", "", ""),
+    ({"service_options": [""]}, "wrong-type", "service_options", "a list of texts"),
+    ({"experiments": ["upload_graph", " "]}, "wrong-type", "experiments", "a list of texts"),
+    ({"py_file": "s3://acme-ml/score.py"}, "file-address", "py_file", "gs://BUCKET/PATH"),
+    ({"py_file": "/srv/pipelines/score.py"}, "", "", ""),
     # Project and allowed regions
     ({"options": {"temp_location": "gs://acme"}}, "bucket-path", "pipeline_options.temp_location", "gs://BUCKET/tmp"),
     ({"options": {"temp_location": "/var/x"}}, "bucket-path", "pipeline_options.temp_location", "gs://BUCKET/tmp"),
     ({"options": {"temp_location": None, "staging_location": "gs://acme/x"}}, "", "", ""),
+    (
+        {"options": {"staging_location": "gs://acme"}},
+        "?bucket-path",
+        "pipeline_options.staging_location",
+        "pass it over for temp_location",
+    ),
+    (
+        {"options": {"temp_location": "gs://acme", "staging_location": "gs://acme/{{ ds }}"}},
+        "?bucket-path",
+        "pipeline_options.temp_location",
+        "pass it over for staging_location",
+    ),
     (
         {"options": {"temp_location": None}, "dataflow_kms_key": KEY.format("us-central1")},
         "temp-location-missing",
@@ -396,6 +490,9 @@ def test_zone_is_filled_where_one_is_pinned() -> None:
     assert check("nvidia-l4 in us-central1-a", options={"output": "gs://acme/{zone}/x"}) == ()
 
 
+# What else must be said for a parameter to mean anything.
+WITH = {"job_class": {"jar": "gs://acme-ml/score.jar"}, "sdk": {"flex_template": "gs://acme-ml/score.json"}}
+WITH["parameters"] = WITH["sdk"]
 LATERS: list[Any] = ["{{ params.x }}", "{% if x %}1{% endif %}", Later()]
 
 
@@ -403,10 +500,8 @@ LATERS: list[Any] = ["{{ params.x }}", "{% if x %}1{% endif %}", Later()]
 @pytest.mark.parametrize("name", [*BeamRequest.__dataclass_fields__, "project"])
 def test_what_is_not_known_yet_is_not_judged(name: str, later: Any) -> None:
     """A parameter that a template or another task will fill in raises no problem before the task starts."""
-    if name == "py_module":
-        assert check(py_file=None, py_module=later) == ()
-    else:
-        assert check(**{name: later}) == ()
+    said = {"py_file": None, **WITH.get(name, {})} if name in {*WAY_NAMES, *WITH} else {}
+    assert check(**{**said, name: later}) == ()
 
 
 @pytest.mark.parametrize("later", LATERS, ids=["value", "block", "output"])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent, Worker
+from airflow_accel_provider.core.jobs import Importance, Job, JobState, JobType, Message, ScalingEvent, Worker
 from airflow_accel_provider.core.quota import Quota
-from airflow_accel_provider.hooks import _wire
+from airflow_accel_provider.hooks import _wire, _wire_supply
 
 JOB = {
     "id": "2026-11-29_13_45_12-1234567890123456789",
@@ -52,6 +52,7 @@ def test_a_job_is_read_with_labels_zones_and_times() -> None:
         zones=("us-central1-a",),
         created_at=datetime(2026, 11, 29, 21, 45, 12, 500_000, tzinfo=UTC),
         state_at=datetime(2026, 11, 29, 21, 45, 20, 123_456, tzinfo=UTC),
+        type=JobType.BATCH,
     )
 
 
@@ -216,7 +217,7 @@ def test_instances_of_all_zones_are_found() -> None:
 def test_quotas_are_read_by_metric() -> None:
     """A quota's limit and usage are read as they stand; a metric that is not listed is not there."""
     region = {"quotas": [{"metric": "NVIDIA_L4_GPUS", "limit": 4, "usage": 1.0}, {"metric": "CPUS", "limit": 72.0}]}
-    assert _wire.quotas_from_json(region) == {
+    assert _wire_supply.quotas_from_json(region) == {
         "NVIDIA_L4_GPUS": Quota(limit=4.0, usage=1.0),
         "CPUS": Quota(limit=72.0, usage=0.0),
     }
@@ -228,4 +229,4 @@ def test_quotas_are_read_by_metric() -> None:
 )
 def test_quotas_the_service_does_not_know_are_unknown(region: dict[str, object]) -> None:
     """Missing quotas, and figures that the service warns of, are unknown rather than zero."""
-    assert _wire.quotas_from_json(region) is None
+    assert _wire_supply.quotas_from_json(region) is None

@@ -9,9 +9,10 @@ from __future__ import annotations
 from airflow_accel_provider.core.classification._judge import SHORTAGES, classify
 from airflow_accel_provider.core.classification._launch import classify_launch
 from airflow_accel_provider.core.classification._rule import Meaning, Rule
-from airflow_accel_provider.core.classification._signals import Service, Signals
+from airflow_accel_provider.core.classification._signals import Signals
 from airflow_accel_provider.core.classification._table import RULES
 from airflow_accel_provider.core.classification._verdict import NextStep, Verdict, judge, next_step
+from airflow_accel_provider.core.jobs import Service
 
 __all__ = [
     "RULES",

@@ -63,15 +63,17 @@ CAPACITY_ROWS: tuple[Rule, ...] = (
         when_reserved=_RESERVED,
     ),
     row(
-        r"[Rr]eservation\b.{0,120}?\b(?:does not have (?:enough|sufficient) (?:resources|capacity)|is fully used)",
+        r"[Rr]eservation\b.{0,120}?\b(?:does not have (?:enough|sufficient|available) (?:resources|capacity)|"
+        r"is fully used)|it requires reservation to be in READY state",
         code="reservation-full",
-        kind=FailureKind.CONFIGURATION,
-        scope=Scope.JOB,
+        kind=_STOCKOUT,
+        scope=Scope.ZONE,
         resource=Resource.ACCELERATOR,
         explanation=_RESERVED.explanation,
         advice=_RESERVED.advice,
-        example="Specified reservation 'acme-l4' does not have sufficient capacity for the request.",
-        source="wording assumed from Compute Engine's other capacity texts, not seen in a job message yet",
+        example="Specified reservation acme-tpu does not have available resources for the request.",
+        # Not seen in a job message yet; Compute Engine says it of single VMs.
+        source="https://github.com/kubernetes/autoscaler, cloudprovider/gce/autoscaling_gce_client.go, 2025",
     ),
     row(
         r"ZONE_RESOURCE_POOL_EXHAUSTED|\b[Nn]ot\s+(?:have\s+)?enough\s+resources\s+available|\bSTOCKOUT\b|"

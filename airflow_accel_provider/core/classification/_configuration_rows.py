@@ -91,6 +91,18 @@ ACCELERATOR_ROWS: tuple[Rule, ...] = (
         source=TPU_PAGE,
     ),
     row(
+        r"\bNo available resources in specified reservations",
+        code="reservation-shape",
+        kind=_CONFIGURATION,
+        scope=Scope.JOB,
+        resource=Resource.ACCELERATOR,
+        explanation="the reservation holds machines of another shape than the job's",
+        advice="ask for the reservation's own machine type, accelerator and count",
+        example="CONDITION_NOT_MET: No available resources in specified reservations 'acme-tpu'.",
+        # Not seen in a job message yet; Compute Engine says it of single VMs.
+        source="https://github.com/kubernetes/autoscaler, cloudprovider/gce/autoscaling_gce_client.go, 2025",
+    ),
+    row(
         r"Specified reservations? \[?[^\]\n]{0,200}\]? do(?:es)? not\s+exist|reservationAffinity",
         code="reservation-unknown",
         kind=_CONFIGURATION,

@@ -20,6 +20,8 @@ SHORTAGES = frozenset({FailureKind.STOCKOUT, FailureKind.QUOTA, FailureKind.NOT_
 
 _DONE = frozenset({JobState.DONE, JobState.UPDATED, JobState.DRAINED})
 _ELSEWHERE = "try another zone, region or accelerator"
+# As users report it, Google's pages do not: "Cancelling batch as ttl exceeded".
+_EXPIRED = re.compile(r"\bttl exceeded\b", re.IGNORECASE)
 
 
 def classify(signals: Signals) -> Failure | None:
@@ -28,6 +30,8 @@ def classify(signals: Signals) -> Failure | None:
     Once the accelerator was confirmed, shortages are no longer possible causes: whatever such words appear in the log
     came from user code.
     """
+    if signals.state is JobState.CANCELLED and any(_EXPIRED.search(message.text) for message in signals.messages):
+        return _expired(signals)
     if signals.cancelled_by == "user" or (signals.state is JobState.CANCELLED and signals.cancelled_by is None):
         return _cancelled("somebody cancelled the job", "clear the task to run it again")
     if signals.state in _DONE:
@@ -182,6 +186,17 @@ def _too_late(signals: Signals) -> Failure:
         region=signals.region,
         explanation="no worker came up within start_timeout",
         advice=f"{_ELSEWHERE}; a longer start_timeout waits longer for stock",
+    )
+
+
+def _expired(signals: Signals) -> Failure:
+    """Return the failure of a Spark batch that the service ended because its time was over."""
+    return Failure(
+        kind=FailureKind.CONFIGURATION,
+        scope=Scope.JOB,
+        region=signals.region,
+        explanation="the service ended it, its ttl was over",
+        advice="give a longer ttl",
     )
 
 

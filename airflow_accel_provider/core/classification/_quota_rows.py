@@ -160,7 +160,7 @@ QUOTA_ROWS: tuple[Rule, ...] = (
         source=SPARK_QUOTAS_PAGE,
     ),
     row(
-        r"\bQUOTA_EXCEEDED\b",
+        r"(?:\b|_)QUOTA_EXCEEDED\b",
         code="quota-unnamed",
         kind=_QUOTA,
         scope=Scope.REGION,

@@ -69,7 +69,19 @@ class Rule:
 @cache
 def _compiled(words: str) -> re.Pattern[str]:
     """Compile at the first use: a DAG that only imports an operator needs none of the table."""
-    return re.compile(words, re.DOTALL)
+    return re.compile(_PIECES.sub(_loosely, words), re.DOTALL)
+
+
+# Classes and escapes stay as they are; so does a blank with a quantifier of its own.
+_PIECES = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|(?P<blank> )(?![?*+{])|(?P<quote>')", re.DOTALL)
+
+
+def _loosely(piece: re.Match[str]) -> str:
+    """Return what any white space does for, where a blank stands, and any quotation mark where one does."""
+    if piece["blank"]:
+        # A log may have broken the line there, and indented the next.
+        return r"\s{1,12}"
+    return "[\"'\u2018\u2019\u201c\u201d]" if piece["quote"] else piece[0]
 
 
 def row(

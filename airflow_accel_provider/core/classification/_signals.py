@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from airflow_accel_provider.core.jobs import Importance, JobState, Message
+from airflow_accel_provider.core.jobs import Importance, JobState, Message, Service
 from airflow_accel_provider.core.locations import is_region
 from airflow_accel_provider.core.problems import nearest
 
-Service = Literal["dataflow", "dataproc"]
-
-_SERVICES: tuple[Service, ...] = ("dataflow", "dataproc")
+_SERVICES: tuple[Service, ...] = get_args(Service)
 _CANCELLERS = ("user", "operator")
 _FLAGS = ("workers_seen", "accelerator_confirmed", "start_timeout", "grace_passed", "reservation_requested")
 _SIGNALS = ("messages", "state", "http_status", "cancelled_by", "runtime_version", "region", *_FLAGS)

@@ -27,7 +27,7 @@ _USER_MARKS = (
 )
 _JAVA_FRAME = re.compile(r"\n[ \t]{1,16}at [\w$.<>/@ -]{1,300}\(")
 _JAVA_EXCEPTION = re.compile(r"\b(?:[a-z]\w{0,40}\.){1,8}[A-Z]\w{0,80}(?:Exception|Error)\b")
-_WORK_ITEM = re.compile(r"work item (?:has )?failed 4 times|failed 4 times, most recent failure")
+_WORK_ITEM = re.compile(r"work\s+item\s+(?:has\s+)?failed\s+4\s+times|failed\s+4\s+times,\s+most\s+recent\s+failure")
 _SERVICE_OPENING = re.compile(r"\W{0,4}(?:Workflow failed|Startup of the worker|Failed to start the VM|Batch failed)")
 _USER_LOG_LINE = re.compile(
     r"^(?!.{0,200}JOB_MESSAGE_)(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]{1,80}:|"
@@ -75,7 +75,8 @@ def hear(text: str) -> Heard:
 
 
 def _clean(text: str) -> str:
-    """Return the text with plain line ends and without terminal colours."""
+    """Return the text with plain line ends and blanks, and without terminal colours."""
+    text = text.replace("\xa0", " ")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _ESCAPES.sub("", text) if "\x1b" in text else text

@@ -7,8 +7,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from airflow_accel_provider.core.classification._judge import classify
-from airflow_accel_provider.core.classification._signals import Service, Signals
+from airflow_accel_provider.core.classification._signals import Signals
 from airflow_accel_provider.core.failures import Failure, FailureKind, Resource, Scope
+from airflow_accel_provider.core.jobs import Service
 
 
 class NextStep(StrEnum):
@@ -103,5 +104,7 @@ def judge(signals: Signals) -> Verdict:
 
 def _in_full(failure: Failure) -> str:
     """Return what happened, where, and what to do."""
-    where = f" in {failure.zone}" if failure.zone and failure.zone not in failure.explanation else ""
+    # What fills a region is not about the zone that was tried.
+    zone = failure.zone if failure.scope is not Scope.REGION else None
+    where = f" in {zone}" if zone and zone not in failure.explanation else ""
     return f"{failure.explanation}{where}: {failure.advice}" if failure.advice else f"{failure.explanation}{where}"

@@ -93,7 +93,7 @@ WORKER_ROWS: tuple[Rule, ...] = (
         from_workers=True,
     ),
     row(
-        r"Resource: gpu, with addresses:\s{0,4}is less than what the user requested|[Nn]o GPU(?:s)? (?:were )?found\b",
+        r"Resource: gpu, with addresses:\s{0,24}is less than what the user requested|[Nn]o GPU(?:s)? (?:were )?found\b",
         code="executor-without-gpu",
         kind=FailureKind.ACCELERATOR_MISSING,
         scope=Scope.JOB,

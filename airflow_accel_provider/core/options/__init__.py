@@ -8,6 +8,7 @@ from airflow_accel_provider.core.options._accelerator import (
 from airflow_accel_provider.core.options._go import go_flags
 from airflow_accel_provider.core.options._java import java_flags
 from airflow_accel_provider.core.options._python import beam_flags, option_flags
+from airflow_accel_provider.core.options._rendered import FLAGS, rendered
 from airflow_accel_provider.core.options._said import (
     DISK_SIZE_GB,
     EXPERIMENTS,
@@ -23,6 +24,7 @@ from airflow_accel_provider.core.options._templates import classic_template_laun
 __all__ = [
     "DISK_SIZE_GB",
     "EXPERIMENTS",
+    "FLAGS",
     "LABELS",
     "ONE_PROCESS",
     "SERVICE_OPTIONS",
@@ -37,5 +39,6 @@ __all__ = [
     "merged_service_options",
     "option_flags",
     "read_worker_accelerator",
+    "rendered",
     "worker_accelerator",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.core.accelerators import Cpu, Gpu
 from airflow_accel_provider.core.options._accelerator import worker_accelerator
+from airflow_accel_provider.core.reservations import ANY, AUTOMATIC
 
 if TYPE_CHECKING:
     from airflow_accel_provider.core.placement import Placement
@@ -57,6 +58,15 @@ def accelerator_options(request: BeamRequest, placement: Placement) -> tuple[str
     return (f"worker_accelerator={value}",)
 
 
+def reservation_options(request: BeamRequest) -> tuple[str, ...]:
+    """Return the service option by which workers take any reservation that fits, where that is asked for.
+
+    The one that names a single reservation is not published: users who have it give it as a service option.
+    """
+    written = (*merged_service_options(request), *merged_experiments(request))
+    return (AUTOMATIC,) if request.reservation == ANY and AUTOMATIC not in written else ()
+
+
 def process_experiments(request: BeamRequest, placement: Placement) -> tuple[str, ...]:
     """Return the experiment that gives a device to one Python process, where that is what the request means."""
     # Without an accelerator to share, one process per vCPU is what uses the machine.
@@ -95,7 +105,11 @@ def own_options(
         "machine_type": placement.machine_type,
         "job_name": job_name,
         "labels": {**merged_labels(request), **labels},
-        "dataflow_service_options": [*accelerator_options(request, placement), *merged_service_options(request)],
+        "dataflow_service_options": [
+            *accelerator_options(request, placement),
+            *reservation_options(request),
+            *merged_service_options(request),
+        ],
         "experiments": list(merged_experiments(request)),
         "sdk_container_image": request.sdk_container_image,
         "disk_size_gb": disk_size_gb(request, placement),

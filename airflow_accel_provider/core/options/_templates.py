@@ -18,6 +18,7 @@ from airflow_accel_provider.core.options._said import (
     merged_service_options,
     plain_text,
     process_experiments,
+    reservation_options,
     users_options,
 )
 
@@ -35,13 +36,12 @@ def classic_template_launch(
     *,
     job_name: str,
     labels: Mapping[str, str],
-    parameters: Mapping[str, Any] | None = None,
     sdk: Sdk = "java",
 ) -> dict[str, Any]:
     """Return the ``LaunchTemplateParameters`` of a classic template.
 
     What the environment has no field for goes into ``additionalPipelineOptions``, as ``name=value`` with the names of
-    the template's SDK. ``parameters`` are the template's own.
+    the template's SDK.
     """
     environment, rest = _environment(request, placement, labels, _FIELDS, sdk)
     rest = {
@@ -51,7 +51,7 @@ def classic_template_launch(
     }
     environment["diskSizeGb"] = disk_size_gb(request, placement)
     environment["additionalPipelineOptions"] = [f"{name}={text}" for name, text in _texts(rest, sdk).items()]
-    return {"jobName": job_name, "parameters": _texts(parameters or {}, None), "environment": _said(environment)}
+    return {"jobName": job_name, "parameters": _texts(request.parameters, None), "environment": _said(environment)}
 
 
 def flex_template_launch(
@@ -61,13 +61,12 @@ def flex_template_launch(
     container_spec_gcs_path: str,
     job_name: str,
     labels: Mapping[str, str],
-    parameters: Mapping[str, Any] | None = None,
     sdk: Sdk = "python",
 ) -> dict[str, Any]:
     """Return the ``LaunchFlexTemplateRequest`` of a Flex template.
 
     What the environment has no field for becomes a parameter, which the launcher hands to the pipeline. So does the
-    disk's size: as ``diskSizeGb`` it has been seen not to reach the workers. ``parameters`` win.
+    disk's size: as ``diskSizeGb`` it has been seen not to reach the workers. The request's own ``parameters`` win.
     """
     environment, rest = _environment(request, placement, labels, _FLEX_FIELDS, sdk)
     environment["sdkContainerImage"] = request.sdk_container_image
@@ -79,7 +78,7 @@ def flex_template_launch(
     parameter = {
         "jobName": job_name,
         "containerSpecGcsPath": container_spec_gcs_path,
-        "parameters": {**_texts(rest, sdk), **_texts(parameters or {}, None)},
+        "parameters": {**_texts(rest, sdk), **_texts(request.parameters, None)},
         "environment": _said(environment),
     }
     return {"launchParameter": parameter}
@@ -92,6 +91,7 @@ def _environment(
     users = users_options(request)
     experiments = [
         *accelerator_options(request, placement),
+        *reservation_options(request),
         *merged_service_options(request),
         *(process_experiments(request, placement) if sdk == "python" else ()),
         *merged_experiments(request),

@@ -20,16 +20,30 @@ from airflow_accel_provider.core.validation._life import check_life
 from airflow_accel_provider.core.validation._options import check_options, check_said_twice
 from airflow_accel_provider.core.validation._places import check_offer, check_places, check_region
 from airflow_accel_provider.core.validation._shapes import Operator, check_shape
-from airflow_accel_provider.core.validation._templated import is_templated
+from airflow_accel_provider.core.validation._templated import LATER, is_templated
 from airflow_accel_provider.core.validation._tpus import check_tpu_workers, check_tpu_zone
 from airflow_accel_provider.core.validation._types import plain_overrides, plain_request
-from airflow_accel_provider.core.validation._values import check_pipeline, check_values
+from airflow_accel_provider.core.validation._values import check_values
+from airflow_accel_provider.core.validation._ways import check_parameters, check_pipeline, check_streaming
+from airflow_accel_provider.core.ways import sdk_of
 
 if TYPE_CHECKING:
     from airflow_accel_provider.core.catalog import Catalog
 
-__all__ = ["check_beam", "check_candidate", "check_life", "is_templated", "read_candidates", "resolve"]
+__all__ = [
+    "LATER",
+    "check_beam",
+    "check_candidate",
+    "check_life",
+    "check_offer",
+    "check_region",
+    "check_shape",
+    "is_templated",
+    "read_candidates",
+    "resolve",
+]
 
+_GPU_ONLY = ("driver_version", "use_mps")
 # https://cloud.google.com/resource-manager/docs/creating-managing-projects; Beam's validator refuses numbers too.
 _PROJECT = re.compile(r"^[a-z][-a-z0-9:.]+[a-z0-9]$")
 
@@ -56,7 +70,7 @@ def check_beam(
     *,
     catalog: Catalog,
     operator: Operator = "gpu",
-    sdk: Sdk = "python",
+    wait_until: str = "done",
     project: str | None = None,
     project_required: bool = False,
     region: str | None = None,
@@ -65,12 +79,12 @@ def check_beam(
     """Return all problems of a Beam pipeline and of every place it might run in, each once.
 
     ``candidates`` are in the user's order, the placement first, ``None`` where one cannot be read yet. The first one is
-    of the ``operator``'s kind. ``sdk`` is what the pipeline is written in. ``project`` is what is known of it, and a
-    missing one is wrong only when ``project_required``. No ``allowed_regions`` allow all.
+    of the ``operator``'s kind. ``project`` is what is known of it, and a missing one is wrong only when
+    ``project_required``. ``wait_until`` is what the task waits for. No ``allowed_regions`` allow all.
     """
+    sdk = sdk_of(request)
     plain, problems = plain_request(_in_python_names(request, sdk))
-    if sdk == "python":
-        problems += check_pipeline(plain)
+    problems += check_pipeline(plain)
     problems += _check_unused(plain, candidates)
     problems += _check_project(project, required=project_required)
     problems += check_options(request.default_pipeline_options, "default_pipeline_options", sdk)
@@ -84,7 +98,7 @@ def check_beam(
                 catalog,
                 where=place_name(n),
                 operator=operator,
-                sdk=sdk,
+                wait_until=wait_until,
                 project=project,
                 allowed_regions=allowed_regions,
             )
@@ -98,7 +112,7 @@ def check_candidate(
     *,
     where: str = "placement",
     operator: Operator = "gpu",
-    sdk: Sdk = "python",
+    wait_until: str = "done",
     project: str | None = None,
     allowed_regions: frozenset[str] = frozenset(),
 ) -> tuple[Problem, ...]:
@@ -106,14 +120,14 @@ def check_candidate(
 
     The warning ``not-offered`` says that the catalogue does not have the accelerator there.
     """
-    plain, problems = plain_request(_in_python_names(request, sdk))
+    plain, problems = plain_request(_in_python_names(request, sdk_of(request)))
     problems += _check_place(
         plain,
         candidate,
         catalog,
         where=where,
         operator=operator,
-        sdk=sdk,
+        wait_until=wait_until,
         project=project,
         allowed_regions=allowed_regions,
     )
@@ -127,24 +141,32 @@ def _check_place(
     *,
     where: str,
     operator: Operator,
-    sdk: Sdk,
+    wait_until: str,
     project: str | None,
     allowed_regions: frozenset[str],
 ) -> list[Problem]:
     """Return the problems of one place, and of a request without values of the wrong kind as it is meant there."""
     problems: list[Problem] = []
+    sdk = sdk_of(plain)
     for name in OPTIONS:
         problems += check_options(candidate.overrides.get(name), f"{where}.{name}", sdk)
     overrides, wrong = plain_overrides(_in_python_names(candidate, sdk), where)
     placement = candidate.placement
     problems += check_said_twice(plain, overrides, where)
-    meant = plain.for_candidate(replace(candidate, overrides=overrides))
+    problems += check_parameters(plain, overrides, where)
+    problems += _check_unused_there(overrides, placement, where)
+    # All names are those of Beam's Python by now.
+    meant = plain.for_candidate(replace(candidate, overrides=overrides), "python")
     problems += check_shape(placement, catalog, operator=operator, where=where, first=where == place_name(0))
     problems += check_region(placement, catalog, where=where, allowed_regions=allowed_regions)
     problems += check_offer(placement, catalog, where=where)
     # What a candidate says itself is reported as its own; what it inherits is reported once for all.
     prefixes = {name: f"{where}.{name}" for name in overrides}
-    inner = [*check_values(meant, placement, catalog), *check_places(meant, placement, catalog, project=project)]
+    inner = [
+        *check_values(meant, placement, catalog),
+        *check_places(meant, placement, catalog, project=project),
+        *check_streaming(meant, wait_until),
+    ]
     if operator == "tpu":
         problems += check_tpu_zone(placement, catalog, where)
         inner += check_tpu_workers(meant, placement, catalog)
@@ -214,9 +236,16 @@ def _check_unused(request: BeamRequest, candidates: Sequence[Candidate | None]) 
     accelerators = [candidate.placement.accelerator for candidate in candidates if candidate]
     if len(accelerators) < len(candidates) or any(isinstance(each, Gpu) for each in accelerators):
         return
-    for name, said in (("driver_version", request.driver_version), ("use_mps", request.use_mps)):
-        if said:
+    for name in _GPU_ONLY:
+        if getattr(request, name):
             yield warning("gpu-only", f"{name} is for GPUs, and no candidate has one.", name)
+
+
+def _check_unused_there(overrides: Mapping[str, Any], placement: Placement, where: str) -> Iterable[Problem]:
+    """Return the parameters about GPUs that a candidate without any says."""
+    for name in _GPU_ONLY:
+        if overrides.get(name) and not isinstance(placement.accelerator, Gpu):
+            yield warning("gpu-only", f"{name} is for GPUs, and {placement} has none.", f"{where}.{name}")
 
 
 def _check_order(candidates: Sequence[Candidate | None], region: str | None, catalog: Catalog) -> Iterable[Problem]:

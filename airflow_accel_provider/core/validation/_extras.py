@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.core.accelerators import Cpu, Gpu, Tpu
-from airflow_accel_provider.core.locations import region_of
 from airflow_accel_provider.core.options import EXPERIMENTS, SERVICE_OPTIONS, read_worker_accelerator
 from airflow_accel_provider.core.problems import Problem, Severity, error, warning
 from airflow_accel_provider.core.validation._templated import is_templated
@@ -144,9 +143,7 @@ def said(request: BeamRequest, parameter: str, names: tuple[str, ...]) -> Iterat
 
 def check_extras(request: BeamRequest, placement: Placement) -> Iterator[Problem]:
     """Yield what is wrong with the service options and experiments, as they are meant in one place."""
-    items = list(said_extras(request))
-    names = {item.partition("=")[0] for _, item in items}
-    for where, item in items:
+    for where, item in said_extras(request):
         name, _, value = item.partition("=")
         matching = [rule for rule in RULES if re.fullmatch(rule.pattern, name)]
         for rule in matching:
@@ -157,8 +154,6 @@ def check_extras(request: BeamRequest, placement: Placement) -> Iterator[Problem
             yield warning("extra-spelling", f"Dataflow's pages do not know {name}; {close} is close to it.", where)
         if name == "worker_accelerator":
             yield from _check_written_out(value, placement, where)
-        elif "reservation" in name:
-            yield from _check_reservation(name, value, placement, names, where)
         elif name == "max_workflow_runtime_walltime_seconds":
             yield from _check_walltime(value, request, where)
 
@@ -198,22 +193,6 @@ def _check_tokens(unknown: Iterable[str], where: str) -> Iterator[Problem]:
     if others:
         message = f"Dataflow's pages do not know {', '.join(others)}; the text goes as it stands."
         yield warning("accelerator-token", message, where)
-
-
-def _check_reservation(name: str, value: str, placement: Placement, names: set[str], where: str) -> Iterator[Problem]:
-    # https://cloud.google.com/dataflow/docs/guides/reservations: not with Prime; a specific one is in one zone, and the
-    # text that asks for it is given to single customers, so that it passes as it is.
-    if "enable_prime" in names and isinstance(placement.accelerator, Cpu):
-        yield error("reservation-prime", f"Dataflow Prime takes no reservations; leave out {name} or it.", where)
-    zone = re.search(r"zones/([a-z0-9-]+)/reservations/", value)
-    if zone and region_of(zone[1]) != placement.region:
-        text = f"The reservation is in {zone[1]}, but {placement} is in {placement.region}."
-        yield error("reservation-region", text, where)
-    elif zone and placement.zone not in (None, zone[1]):
-        yield error("reservation-zone", f"The reservation is in {zone[1]}, but {placement} is not.", where)
-    elif name != "automatically_use_created_reservation" and placement.zone is None:
-        text = f"A specific reservation is in one zone; pin it in the placement, {placement.accelerator} … in ZONE."
-        yield warning("reservation-zone", text, where)
 
 
 def _check_walltime(value: str, request: BeamRequest, where: str) -> Iterator[Problem]:

@@ -10,9 +10,9 @@ from airflow_accel_provider.core.failures import FailureKind
 from airflow_accel_provider.core.problems import Problem, error, nearest
 from airflow_accel_provider.core.validation._templated import is_templated
 
-ON_UNPROVEN = ("warn", "fail")
-
-_TEXTS = ("project_id", "gcp_conn_id", "quota_project_id", "job_name", "region", "py_interpreter")
+_WORDS = {"on_unproven": ("warn", "fail"), "wait_until": ("done", "proven")}
+_SWITCHES = ("deferrable", "drain_pipeline")
+_TEXTS = ("project_id", "gcp_conn_id", "quota_project_id", "job_name", "region")
 _SECONDS = ("poll_interval", "start_timeout", "cancel_timeout")
 _LONGEST_SECONDS = 366 * 24 * 3600.0
 # After somebody's cancel nothing is ever started elsewhere, whatever fallback_on says.
@@ -23,15 +23,17 @@ def check_life(parameters: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what is wrong with the parameters of these names, as far as it can be known; others are passed over."""
     for name in _TEXTS:
         yield from _check_text(name, parameters.get(name))
-    yield from _check_texts("py_options", parameters.get("py_options"), or_one=False)
-    yield from _check_texts("impersonation_chain", parameters.get("impersonation_chain"), or_one=True)
+    yield from _check_chain(parameters.get("impersonation_chain"))
     yield from _check_kinds(parameters.get("fallback_on", ()))
-    yield from _check_unproven(parameters.get("on_unproven", "warn"))
+    for name, words in _WORDS.items():
+        if name in parameters:
+            yield from _check_word(name, parameters[name], words)
     for name in _SECONDS:
         if name in parameters:
             yield from _check_seconds(name, parameters[name])
-    if not isinstance(parameters.get("deferrable", True), bool):
-        yield error("not-a-switch", f"{parameters['deferrable']!r} does not do; give True or False.", "deferrable")
+    for name in _SWITCHES:
+        if not isinstance(parameters.get(name, True), bool):
+            yield error("not-a-switch", f"{parameters[name]!r} does not do; give True or False.", name)
 
 
 def _check_text(name: str, value: Any) -> Iterator[Problem]:
@@ -39,12 +41,12 @@ def _check_text(name: str, value: Any) -> Iterator[Problem]:
         yield error("wrong-type", f"{value!r} does not do for {name}; give a text.", name)
 
 
-def _check_texts(name: str, value: Any, *, or_one: bool) -> Iterator[Problem]:
-    if value is None or is_templated(value) or (or_one and isinstance(value, str)):
+def _check_chain(value: Any) -> Iterator[Problem]:
+    if value is None or is_templated(value) or isinstance(value, str):
         return
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) or is_templated(item) for item in value):
-        wanted = "a text or a list of texts" if or_one else 'a list of texts, such as ["-O"]'
-        yield error("wrong-type", f"{value!r} does not do for {name}; give {wanted}.", name)
+        text = f"{value!r} does not do for impersonation_chain; give a text or a list of texts."
+        yield error("wrong-type", text, "impersonation_chain")
 
 
 def _check_kinds(kinds: Any) -> Iterator[Problem]:
@@ -59,9 +61,9 @@ def _check_kinds(kinds: Any) -> Iterator[Problem]:
             yield error("unknown-kind", f"{kind!r} is no kind of failure. {_meant(kind, _MOVABLE)}", "fallback_on")
 
 
-def _check_unproven(word: Any) -> Iterator[Problem]:
-    if word not in ON_UNPROVEN:
-        yield error("on-unproven", f"{word!r} does not do. {_meant(word, ON_UNPROVEN)}", "on_unproven")
+def _check_word(name: str, word: Any, words: tuple[str, ...]) -> Iterator[Problem]:
+    if word not in words:
+        yield error(name.replace("_", "-"), f"{word!r} does not do. {_meant(word, words)}", name)
 
 
 def _check_seconds(name: str, value: Any) -> Iterator[Problem]:

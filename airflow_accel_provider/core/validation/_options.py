@@ -37,11 +37,13 @@ _RESERVED: Mapping[str, str] = {
 """Options that would contradict what the operator sends, and what to do instead."""
 
 _BY_LETTERS = {letters(name): advice for name, advice in _RESERVED.items()}
+# Words that a pipeline may well have for an option of its own.
+_COMMON = frozenset({"jar", "template", "parameters", "sdk", "reservation"})
 # Parameters that Beam has no option for: under pipeline_options they would reach nobody.
 _NOT_BEAM = {
     letters(spec.name): spec.name
     for spec in fields(BeamRequest)
-    if spec.name not in {*BEAM_NAMED, "labels", "experiments"}
+    if spec.name not in {*BEAM_NAMED, *_COMMON, "labels", "experiments"}
 }
 _NAME = re.compile(r"^-{0,2}[^\W\d][\w.-]*$")
 _SDK_NAMES = {"python": "Python", "java": "Java", "go": "Go"}
@@ -124,7 +126,8 @@ def _wanted(option: BeamOption, value: Any) -> str | None:
         return None if _is_number(value) else "a number"
     if option.choices:
         return None if value in option.choices else f"one of {', '.join(option.choices)}"
-    if option.kind == "text" and isinstance(value, list | tuple | Mapping):
+    # As a switch a text option would swallow the argument that comes after it.
+    if option.kind == "text" and (value is True or isinstance(value, list | tuple | Mapping)):
         return "a text"
     return None
 

@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.core.problems import Problem, error, nearest, warning
+from airflow_accel_provider.core.validation._reservations import check_reservation
 from airflow_accel_provider.core.validation._templated import is_templated, texts_in
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def check_places(
     yield from _check_subnetwork(request.subnetwork, placement)
     yield from _check_key(request.dataflow_kms_key, placement)
     yield from _check_buckets(request, placement, catalog, project)
+    yield from check_reservation(request, placement)
 
 
 def _check_tokens(request: BeamRequest, placement: Placement) -> Iterator[Problem]:
@@ -117,10 +119,13 @@ def _check_buckets(
 ) -> Iterator[Problem]:
     options = {**request.default_pipeline_options, **request.pipeline_options}
     given = {name: options[name] for name in ("temp_location", "staging_location") if options.get(name) is not None}
+    good = [name for name, path in given.items() if is_templated(path) or _is_bucket_path(path)]
+    # Of two paths Beam takes the good one for both, with a warning of its own; with none it makes up a bucket.
+    problem, instead = (warning, f" for {good[0]}") if good else (error, "")
     for name, path in given.items():
-        if not is_templated(path) and not (isinstance(path, str) and _BUCKET_PATH.match(path)):
-            text = f"{path!r} is not a path in a bucket, such as gs://BUCKET/tmp; Beam would pass it over."
-            yield error("bucket-path", text, f"pipeline_options.{name}")
+        if name not in good:
+            text = f"{path!r} is not a path in a bucket, such as gs://BUCKET/tmp; Beam would pass it over{instead}."
+            yield problem("bucket-path", text, f"pipeline_options.{name}")
         elif not is_templated(path):
             yield from _check_bucket_region(path, placement, catalog, f"pipeline_options.{name}")
     if given:
@@ -133,6 +138,10 @@ def _check_buckets(
     bucket = default_bucket(known, placement.region) if known else f"dataflow-staging-{placement.region}-MD5_OF_PROJECT"
     text = f"There is no temp_location; in {placement.region} Beam would use, and if need be make, gs://{bucket}/."
     yield warning("temp-location-missing", text, where)
+
+
+def _is_bucket_path(path: Any) -> bool:
+    return isinstance(path, str) and _BUCKET_PATH.match(path) is not None
 
 
 def _check_bucket_region(path: str, placement: Placement, catalog: Catalog, where: str) -> Iterator[Problem]:

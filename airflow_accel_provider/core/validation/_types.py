@@ -20,8 +20,9 @@ from airflow_accel_provider.core.request import (
 from airflow_accel_provider.core.validation._templated import LATER, is_templated
 
 _OPTIONS = frozenset({"pipeline_options", "default_pipeline_options"})
-_MAPPINGS = _OPTIONS | {"labels"}
-_LISTS = frozenset({"service_options", "experiments"})
+_MAPPINGS = _OPTIONS | {"labels", "parameters"}
+_LISTS = frozenset({"service_options", "experiments", "py_options", "py_requirements"})
+_EXAMPLES = {"py_options": "-O", "py_requirements": "apache-beam[gcp]==2.77.0"}
 _DEFAULTS = {spec.name: getattr(BeamRequest(), spec.name) for spec in fields(BeamRequest)}
 _TEXTS = _DEFAULTS.keys() - {*_MAPPINGS, *_LISTS, *NUMBERS, *SWITCHES}
 _MERGED = {
@@ -107,8 +108,10 @@ def _wanted(name: str, value: Any) -> str | None:
     if name in _MAPPINGS:
         return None if isinstance(value, Mapping) else "a mapping of names to values"
     if name in _LISTS:
-        of_text = isinstance(value, list | tuple) and all(isinstance(item, str) or is_templated(item) for item in value)
-        return None if of_text else 'a list of texts, such as ["name=value"]'
+        of_text = isinstance(value, list | tuple) and all(
+            (isinstance(item, str) and item.strip()) or is_templated(item) for item in value
+        )
+        return None if of_text else f'a list of texts, such as ["{_EXAMPLES.get(name, "name=value")}"]'
     if name in SWITCHES:
         return None if isinstance(read_text(value), bool) else "True or False"
     if name == "driver_version" and isinstance(value, int) and not isinstance(value, bool):

@@ -22,24 +22,14 @@ if TYPE_CHECKING:
     from airflow_accel_provider.core.placement import Placement
     from airflow_accel_provider.core.request import BeamRequest
 
-_MODULE = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")
-
 # Dataflow's Job.labels: 64 a job, keys and values of 63. The task's own are those of identity.job_labels.
 _MOST_LABELS = 64 - 7
 _LABEL_LENGTH = 63
-
-
-def check_pipeline(request: BeamRequest) -> Iterator[Problem]:
-    """Yield what is wrong with the choice of the pipeline itself."""
-    if request.py_file is not None and request.py_module is not None:
-        yield error("pipeline-twice", "There are two pipelines, py_file and py_module; give one.", "py_file")
-    elif request.py_file is None and request.py_module is None:
-        yield error("pipeline-missing", "There is no pipeline; give py_file= or py_module=.", "py_file")
-    if isinstance(request.py_file, str) and not is_templated(request.py_file) and not request.py_file.endswith(".py"):
-        yield error("py-file", f"{request.py_file!r} is not a Python file; its name must end in .py.", "py_file")
-    module = request.py_module
-    if isinstance(module, str) and not is_templated(module) and not _MODULE.match(module):
-        yield error("py-module", f"{module!r} is not a module such as acme.pipelines.score.", "py_module")
+# [HOST[:PORT]/]PATH[:TAG][@DIGEST], as in https://github.com/distribution/reference, whose paths are in lower case.
+_IMAGE = re.compile(
+    r"^(?:[A-Za-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?$",
+    re.ASCII,
+)
 
 
 def check_values(request: BeamRequest, placement: Placement, catalog: Catalog) -> Iterator[Problem]:
@@ -47,6 +37,7 @@ def check_values(request: BeamRequest, placement: Placement, catalog: Catalog) -
     yield from _check_workers(request)
     yield from _check_labels(request)
     yield from _check_account(request.service_account_email)
+    yield from _check_image(request.sdk_container_image)
     yield from _check_processes(request)
     yield from check_beam_version(request, placement, catalog)
     yield from check_extras(request, placement)
@@ -65,9 +56,15 @@ def _check_workers(request: BeamRequest) -> Iterator[Problem]:
 
 
 def _check_account(email: Any) -> Iterator[Problem]:
-    if isinstance(email, str) and not is_templated(email) and not re.match(r"^[^@\s]+@[^@\s]+\.[^@\s]+$", email):
+    if isinstance(email, str) and not is_templated(email) and not re.match(r"^[^@\s:/]+@[^@\s:/]+\.[^@\s:/]+$", email):
         text = f"{email!r} is not an account such as worker@PROJECT.iam.gserviceaccount.com."
         yield error("service-account", text, "service_account_email")
+
+
+def _check_image(image: Any) -> Iterator[Problem]:
+    if isinstance(image, str) and not is_templated(image) and not _IMAGE.match(image):
+        text = f"{image!r} is not a container image such as us-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG."
+        yield error("image-form", text, "sdk_container_image")
 
 
 def _check_labels(request: BeamRequest) -> Iterator[Problem]:

@@ -52,7 +52,7 @@ def _check_ttl(ttl: Any, runtime: Runtime | None) -> Iterator[Problem]:
         yield warning("ttl-missing", text, "ttl")
     elif read is not None and not _TTL_SECONDS[0] <= read <= _TTL_SECONDS[1]:
         near = min(max(read, _TTL_SECONDS[0]), _TTL_SECONDS[1])
-        text = f"{ttl!r} does not do; a batch lives for 10 minutes to 14 days. The nearest is '{near:g}s'."
+        text = f"{ttl!r} does not do; a batch lives for 10 minutes to 14 days. The nearest is '{near:.0f}s'."
         yield error("ttl-range", text, "ttl")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.core.accelerators import Gpu, Tpu
+from airflow_accel_provider.core.accelerators import Accelerator, Gpu, Tpu
 from airflow_accel_provider.core.problems import Problem, error, nearest, warning
 from airflow_accel_provider.core.spark.request import inside
 from airflow_accel_provider.core.spark.validation._words import either
@@ -30,12 +30,11 @@ def check_placement(
 ) -> Iterator[Problem]:
     """Yield what is wrong with the accelerator and the place by themselves."""
     accelerator = placement.accelerator
+    plain = replace(placement, zone=None, machine_type=None, accelerator=_in_sparks_words(accelerator, catalog, tables))
     if placement.zone:
-        plain = replace(placement, zone=None, machine_type=None)
         text = f"Spark's service has no knob for a zone, it chooses one in the region itself; write '{plain}'."
         yield error("zone-of-spark", text, where)
     if placement.machine_type:
-        plain = replace(placement, zone=None, machine_type=None)
         text = f"Spark's service takes no machine type; write '{plain}', and executors' cores as spark.executor.cores."
         yield error("machine-of-spark", text, where)
     yield from check_region(replace(placement, zone=None), catalog, where=where, allowed_regions=allowed_regions)
@@ -61,13 +60,27 @@ def check_places(request: SparkRequest, placement: Placement) -> Iterator[Proble
     yield from _check_key(execution.get("kms_key"), placement, f"{root}.kms_key")
 
 
-def _meant(type_: str, catalog: Catalog, tables: SparkCatalog) -> str:
-    starts = [each for each in tables.accelerators if each.startswith(f"{type_}-")]
+def _in_sparks_words(accelerator: Accelerator, catalog: Catalog, tables: SparkCatalog) -> Accelerator:
+    """Return an accelerator with Spark's name for its type, where that is clear."""
+    if not isinstance(accelerator, Gpu):
+        return accelerator
+    return replace(accelerator, type=_right_name(accelerator.type, catalog, tables) or accelerator.type)
+
+
+def _right_name(type_: str, catalog: Catalog, tables: SparkCatalog) -> str | None:
+    """Return what Spark calls a type of Compute Engine's; nothing for what may mean several, or none."""
+    if type_ in tables.accelerators or any(each.startswith(f"{type_}-") for each in tables.accelerators):
+        return None
     known = catalog.names.get(type_)
     compute = known.meant if known else type_
-    right = next((each.type for each in tables.accelerators.values() if each.compute_type == compute), None)
-    if right and not starts:
+    return next((each.type for each in tables.accelerators.values() if each.compute_type == compute), None)
+
+
+def _meant(type_: str, catalog: Catalog, tables: SparkCatalog) -> str:
+    right = _right_name(type_, catalog, tables)
+    if right:
         return f"{type_} is not Spark's name for it; it is called {right}."
+    starts = [each for each in tables.accelerators if each.startswith(f"{type_}-")]
     near = nearest(type_, tables.accelerators)
     hint = f"Did you mean {either(starts or [near])}?" if starts or near else f"It takes {either(tables.accelerators)}."
     return f"{type_} is not an accelerator that Spark batches take. {hint}"

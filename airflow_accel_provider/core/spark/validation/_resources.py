@@ -124,11 +124,11 @@ def _check_memory(shape: ExecutorShape, properties: Mapping[str, Any]) -> Iterat
         text = f"{properties[_MEMORY]} does not do; the least is {_LEAST_MEMORY_MB}m."
         yield error("memory-too-small", text, where)
     elif total > shape.memory_mb:
-        yield error("memory-too-large", f"{host} has up to {shape.memory_mb} MB in all, not {total:g}.", where)
+        yield error("memory-too-large", f"{host} has up to {shape.memory_mb} MB in all, not {total:.15g}.", where)
     elif shape.disputed_above_mb and total > shape.disputed_above_mb:
         text = (
             f"{host} has up to {shape.memory_mb} MB by its page, but by that page's other rows "
-            f"{shape.disputed_above_mb}; {total:g} MB may be refused."
+            f"{shape.disputed_above_mb}; {total:.15g} MB may be refused."
         )
         yield warning("memory-disputed", text, where)
 
@@ -176,11 +176,11 @@ def _check_cpu_memory(role: str, properties: Mapping[str, Any]) -> Iterator[Prob
     total = memory + (said or 0) + (_off_heap(properties) if role == "executor" else 0)
     least, most = (each * cores for each in _PER_CORE_MB[_tier(role, "compute", properties)])
     if total > most:
-        text = f"{total:g} MB are too much for {cores} cores, which have up to {most} MB with all overhead."
+        text = f"{total:.15g} MB are too much for {cores} cores, which have up to {most} MB with all overhead."
         yield error("memory-too-large", text, f"properties.{name}")
     # Without an overhead of the user's the service adds its own, up to 40 %.
     elif (total if said is not None else total * 1.4) < least:
-        text = f"{total:g} MB are too little for {cores} cores, which have {least} MB or more with all overhead."
+        text = f"{total:.15g} MB are too little for {cores} cores, which have {least} MB or more with all overhead."
         yield error("memory-too-small", text, f"properties.{name}")
 
 

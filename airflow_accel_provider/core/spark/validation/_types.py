@@ -129,8 +129,11 @@ def _plain_field(kind: str, value: Any, where: str, tables: SparkCatalog, proble
     }
     if fits[kind]:
         return value
-    problems.append(error("wrong-type", f"{value!r} does not do; give {_wanted(kind, value)}.", where))
-    return None if kind in ("list", "map") else LATER
+    # A duration in other units is judged as the one that it means.
+    meant = _in_seconds(value) if kind == "duration" else None
+    wanted = f"'{meant}'" if meant else _wanted(kind, value)
+    problems.append(error("wrong-type", f"{value!r} does not do; give {wanted}.", where))
+    return None if kind in ("list", "map") else meant or LATER
 
 
 def _plain_map(value: Mapping[Any, Any], where: str, problems: list[Problem]) -> dict[str, Any]:
@@ -148,13 +151,16 @@ def _plain_map(value: Mapping[Any, Any], where: str, problems: list[Problem]) ->
     return plain
 
 
-def _wanted(kind: str, value: Any) -> str:
+def _in_seconds(value: Any) -> str | None:
+    """Return what a text such as ``4h`` or ``600`` means in the service's form, if it means anything."""
     clock = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     number, unit = (value[:-1].strip(), value[-1:]) if isinstance(value, str) else ("", "")
-    if kind == "duration" and number.isascii() and number.isdigit() and unit in clock:
-        return f"'{int(number) * clock[unit]}s'"
-    if kind == "duration" and isinstance(value, str) and value.isascii() and value.isdigit():
-        return f"'{value}s'"
+    if number.isascii() and number.isdigit() and unit in clock:
+        return f"{int(number) * clock[unit]}s"
+    return f"{value}s" if isinstance(value, str) and value.isascii() and value.isdigit() else None
+
+
+def _wanted(kind: str, value: Any) -> str:
     if kind == "text" and isinstance(value, float):
         return f"the text '{value}'"
     return _WANTED[kind]
