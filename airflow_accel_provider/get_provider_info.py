@@ -22,7 +22,20 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "operators": [{"integration-name": _NAME, "python-modules": [f"{_PACKAGE}.operators.beam"]}],
-        "triggers": [{"integration-name": _NAME, "python-modules": [f"{_PACKAGE}.triggers.job"]}],
+        "sensors": [
+            {
+                "integration-name": _NAME,
+                "python-modules": [
+                    f"{_PACKAGE}.sensors.{name}" for name in ("proof", "quota", "reservation", "utilization")
+                ],
+            }
+        ],
+        "triggers": [
+            {
+                "integration-name": _NAME,
+                "python-modules": [f"{_PACKAGE}.triggers.job", f"{_PACKAGE}.triggers.sensor"],
+            }
+        ],
         "extra-links": [
             f"{_PACKAGE}.links.AcceleratorJobLink",
             f"{_PACKAGE}.links.AcceleratorWorkersLink",

@@ -34,6 +34,13 @@ def of_grouped(task: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         }
 
 
+def is_known(value: Any) -> bool:
+    """Tell whether the names of all keyword arguments stand in the DAG file, in what a task is expanded with."""
+    return isinstance(value, Mapping) or (
+        isinstance(value, list | tuple) and all(isinstance(each, Mapping) for each in value)
+    )
+
+
 def _expansions(value: Any) -> Iterable[Mapping[str, Any]]:
     """Return what differs in each, whether one mapping of lists was given or a list of mappings."""
     if not isinstance(value, Mapping):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.cli._deployment import today
-from airflow_accel_provider.cli._mapped import of_grouped, of_mapped
+from airflow_accel_provider.cli._mapped import is_known, of_grouped, of_mapped
+from airflow_accel_provider.cli._sensors import is_sensor, of_sensor, parameters_of_sensor
 from airflow_accel_provider.core.checking import check_keywords, problem_json
 from airflow_accel_provider.core.parameters import AIRFLOW_PARAMETERS, PARAMETERS
 from airflow_accel_provider.core.problems import Problem, error, nearest
@@ -29,6 +30,8 @@ def main(target: str, answer: str) -> None:
 
     folder = Path(target)
     root = folder if folder.is_dir() else folder.parent
+    # Files import their neighbours, as Airflow lets those of its DAGs folder do.
+    sys.path[:0] = [str(root), *(str(parent) for parent in root.parents if parent == _dags_folder())]
     with collecting() as verdicts:
         bag = DagBag(folder, bundle_path=root)
     problems = [_of_file(path, text) for path, text in sorted(bag.import_errors.items())]
@@ -41,40 +44,53 @@ def main(target: str, answer: str) -> None:
     Path(answer).write_text(json.dumps(found), encoding="utf-8")
 
 
+def _dags_folder() -> Path:
+    from airflow.sdk.configuration import conf
+
+    return Path(conf.get("core", "dags_folder")).resolve()
+
+
 def _is_ours(task: Any) -> bool:
     from airflow_accel_provider.operators._job import AcceleratorJobOperator
+    from airflow_accel_provider.sensors._base import AcceleratorSensor
 
     cls = getattr(task, "operator_class", type(task))
-    return isinstance(cls, type) and issubclass(cls, AcceleratorJobOperator)
+    return isinstance(cls, type) and issubclass(cls, AcceleratorJobOperator | AcceleratorSensor)
 
 
 def _of_task(task: Any, verdicts: Verdicts) -> Iterator[dict[str, Any]]:
     if hasattr(task, "expand_input"):
-        yield from _of_each(task.operator_class, of_mapped(task))
+        yield from _of_each(task.operator_class, of_mapped(task), is_whole=is_known(task.expand_input.value))
     elif task.get_closest_mapped_task_group() is not None:
         yield from _of_each(type(task), of_grouped(task, _parameters(type(task))))
     else:
         yield from map(problem_json, verdicts.on(task))
 
 
-def _of_each(cls: type, mapped: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the problems of each task that one is known to become, each problem once."""
+def _of_each(cls: type, mapped: Iterable[Mapping[str, Any]], *, is_whole: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield the problems of each task that one is known to become, each problem once.
+
+    What is missing in a task that is not known whole may come from another one.
+    """
     from airflow_accel_provider.operators._settings import allowed_regions, catalog
 
-    name = _operator_of(cls)
     told: set[Problem] = set()
     for index, keywords in enumerate(mapped):
         # Other names are Airflow's, or of the user's own kind of operator.
         own = {each: value for each, value in keywords.items() if each in _parameters(cls)}
-        checked = check_keywords(name, own, catalog=catalog(), today=today(), allowed_regions=allowed_regions())
-        for problem in checked.problems:
-            if problem not in told:
+        if is_sensor(cls):
+            problems = of_sensor(cls, own)
+        else:
+            rules: dict[str, Any] = {"catalog": catalog(), "today": today(), "allowed_regions": allowed_regions()}
+            problems = check_keywords(_operator_of(cls), own, **rules).problems
+        for problem in problems:
+            if problem not in told and (is_whole or not problem.code.endswith("-missing")):
                 told.add(problem)
                 yield {**problem_json(problem), "map_index": index}
 
 
 def _parameters(cls: type) -> frozenset[str]:
-    return PARAMETERS[_operator_of(cls)]
+    return parameters_of_sensor(cls) if is_sensor(cls) else PARAMETERS[_operator_of(cls)]
 
 
 def _operator_of(cls: type) -> str:

@@ -13,9 +13,9 @@ from airflow.sdk import Connection
 
 from airflow_accel_provider.core.catalog import Catalog
 from airflow_accel_provider.core.checking import beam_request, check_request, problem_json, spark_request
-from airflow_accel_provider.core.planning import plan, regions_to_read
+from airflow_accel_provider.core.planning import plan, questions
 from airflow_accel_provider.core.problems import Problem, warning
-from airflow_accel_provider.core.quota import Readings, room_for
+from airflow_accel_provider.core.quota import room_for
 from airflow_accel_provider.core.record import PlannedPlace
 from airflow_accel_provider.core.request import Candidate
 from airflow_accel_provider.core.spark import spark_catalog, spark_demands
@@ -23,6 +23,7 @@ from airflow_accel_provider.core.validation import read_candidates, resolve
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.hooks.quota import read_quotas
 from airflow_accel_provider.hooks.session import GoogleSession
+from airflow_accel_provider.hooks.supply import read_supply
 
 _DEFAULT_CONNECTION = "google_cloud_default"
 
@@ -83,8 +84,7 @@ class Planner:
             text = "Places that a template gives are known when the task starts, and are left out here."
             problems = (*problems, warning("templated", text, "placement"))
         session = self._session(request)
-        readings = read_quotas(session, regions_to_read(candidates))
-        places = _places(request, candidates, self.catalog, readings)
+        places = _places(request, candidates, self.catalog, session)
         return Planned(problems=problems, places=places, project=session.project)
 
     def _session(self, request: Mapping[str, Any]) -> GoogleSession:
@@ -114,12 +114,20 @@ class Planner:
 
 
 def _places(
-    request: Mapping[str, Any], candidates: Sequence[Candidate], catalog: Catalog, readings: Readings
+    request: Mapping[str, Any], candidates: Sequence[Candidate], catalog: Catalog, session: GoogleSession
 ) -> tuple[PlannedPlace, ...]:
-    if request["operator"] != "DataprocGpuBatchOperator":
-        resolved = [resolve(candidate, catalog) for candidate in candidates]
-        return plan(beam_request(request), resolved, catalog=catalog, readings=readings)
+    if request["operator"] == "DataprocGpuBatchOperator":
+        return _spark_places(request, candidates, catalog, session)
+    asked, resolved = beam_request(request), [resolve(candidate, catalog) for candidate in candidates]
+    readings, reserved = read_supply(session, questions(asked, resolved, catalog=catalog))
+    return plan(asked, resolved, catalog=catalog, readings=readings, reserved=reserved)
+
+
+def _spark_places(
+    request: Mapping[str, Any], candidates: Sequence[Candidate], catalog: Catalog, session: GoogleSession
+) -> tuple[PlannedPlace, ...]:
     asked, tables = spark_request(request), spark_catalog(catalog)
+    readings = read_quotas(session, [each.placement.region for each in candidates])
     rooms = [
         room_for(spark_demands(asked.for_candidate(each), each.placement, tables), readings) for each in candidates
     ]

@@ -24,6 +24,7 @@ FLAGS: Mapping[str, str] = {
     "project": "id of the only project",
     "time-scale": "how many of Google's seconds pass in one real second",
 }
+TEMPLATE = "Python program that stands for a Flex Template's image; may be given again"
 NEEDED = ("starlette", "uvicorn", "jwt", "cryptography", "apache_beam")
 INSTALL = "pip install 'airflow-provider-accel[emulator]'"
 STATE_VARIABLE = "ACCEL_EMULATOR_STATE"
@@ -35,6 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("emulator", help="run Google on loopback", description=__doc__)
     for flag, meaning in FLAGS.items():
         parser.add_argument(f"--{flag}", help=meaning)
+    parser.add_argument("--template", action="append", default=[], metavar="IMAGE=FILE", help=TEMPLATE)
     parser.set_defaults(run=run, wrong=parser.error)
     actions = parser.add_subparsers(metavar="env")
     env = actions.add_parser("env", help="print the exports that point a shell at the running emulator")
@@ -54,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         value = getattr(arguments, flag.replace("-", "_"))
         if value is not None:
             command += [f"--{flag}", value]
+    for template in arguments.template:
+        command += ["--template", template]
     sys.stdout.flush()
     return os.execv(sys.executable, command)  # noqa: S606 (an argument list, no shell)
 

@@ -12,9 +12,10 @@ from airflow_accel_provider.cli._lines import STDIN, answer_lines, print_error, 
 from airflow_accel_provider.cli._tables import aligned, problem_rows, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from airflow_accel_provider.cli._planned import Planned
+    from airflow_accel_provider.core.record import PlannedPlace
 
 _EPILOG = """\
 A request is what accel check takes. The connection comes from AIRFLOW_CONN_… in the environment; without one,
@@ -86,5 +87,11 @@ def _told(answer: Planned) -> str:
     if answer.problems:
         parts.append(aligned(problem_rows(answer.problems), indent="  "))
     if answer.places:
-        parts += [f"In project {answer.project}:", plan_table(answer.places)]
+        parts += [f"In project {answer.project}:", plan_table(answer.places), *_advice(answer.places)]
     return "\n".join(parts)
+
+
+def _advice(places: Sequence[PlannedPlace]) -> Iterator[str]:
+    """Yield what a person can do about places that were put aside, each thing once."""
+    shortages = {place.rejected.advice: n for n, place in reversed([*enumerate(places, 1)]) if place.rejected}
+    yield from (f"For place {n}: {advice}." for advice, n in reversed(shortages.items()) if advice)

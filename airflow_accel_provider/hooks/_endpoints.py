@@ -19,11 +19,13 @@ class Service:
     prefix: str
 
 
-# Source: rootUrl and servicePath of Google's discovery documents, read 2026-11.
+# Source: rootUrl and servicePath of Google's discovery documents, read 2026-11; Cloud Quotas API v1, REST reference.
 SERVICES: Mapping[str, Service] = {
+    "cloudquotas": Service("https://cloudquotas.googleapis.com", "/v1"),
     "compute": Service("https://compute.googleapis.com", "/compute/v1"),
     "dataflow": Service("https://dataflow.googleapis.com", "/v1b3"),
     "iamcredentials": Service("https://iamcredentials.googleapis.com", "/v1"),
+    "monitoring": Service("https://monitoring.googleapis.com", "/v3"),
     "storage": Service("https://storage.googleapis.com", "/storage/v1"),
 }
 

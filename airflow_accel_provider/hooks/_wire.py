@@ -10,8 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent, Worker
-from airflow_accel_provider.core.quota import Quota
+from airflow_accel_provider.core.jobs import Importance, Job, JobState, JobType, Message, ScalingEvent, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +22,7 @@ LONGEST_MESSAGE = 10_000
 """Characters kept of one job message; a traceback fits, a dumped data set doesn't."""
 
 _STATE_PREFIX = "JOB_STATE_"
+_TYPE_PREFIX = "JOB_TYPE_"
 _MESSAGE_PREFIX = "JOB_MESSAGE_"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,6 +39,14 @@ def state_from_wire(name: str | None) -> JobState:
 def state_to_wire(state: JobState) -> str:
     """Return Google's name of a state."""
     return _STATE_PREFIX + state.upper()
+
+
+def type_from_wire(name: str | None) -> JobType:
+    """Return the job type that Google's name means; one that isn't known reads as unknown."""
+    try:
+        return JobType((name or "").removeprefix(_TYPE_PREFIX).lower())
+    except ValueError:
+        return JobType.UNKNOWN
 
 
 def importance_from_wire(name: str | None) -> Importance:
@@ -81,9 +89,10 @@ def job_from_json(value: Mapping[str, Any], *, full: bool = False) -> Job:
         region=str(value.get("location", "")),
         state=state_from_wire(value.get("currentState")),
         labels=None if labels is None else tuple(sorted((str(key), str(text)) for key, text in labels.items())),
-        zones=tuple(_last_segment(zone) for zone in (value.get("serviceResources") or {}).get("zones", ())),
+        zones=tuple(last_segment(zone) for zone in (value.get("serviceResources") or {}).get("zones", ())),
         created_at=time_from_wire(value.get("createTime")),
         state_at=time_from_wire(value.get("currentStateTime")),
+        type=type_from_wire(value.get("type")),
     )
 
 
@@ -106,8 +115,8 @@ def scaling_from_json(page: Mapping[str, Any]) -> tuple[ScalingEvent, ...]:
         ScalingEvent(
             kind=str(entry.get("eventType", "type_unknown")).lower(),
             at=time_from_wire(entry.get("time")) or _EPOCH,
-            current_workers=_whole(entry.get("currentNumWorkers")),
-            target_workers=_whole(entry.get("targetNumWorkers")),
+            current_workers=whole_from_wire(entry.get("currentNumWorkers")),
+            target_workers=whole_from_wire(entry.get("targetNumWorkers")),
             description=_cut(_description(entry.get("description"))),
         )
         for entry in page.get("autoscalingEvents") or ()
@@ -118,13 +127,13 @@ def worker_from_json(value: Mapping[str, Any]) -> Worker:
     """Return a worker VM from a Compute Engine instance."""
     counts: dict[str, int] = {}
     for attached in value.get("guestAccelerators") or ():
-        type_ = _last_segment(attached.get("acceleratorType", ""))
-        counts[type_] = counts.get(type_, 0) + (_whole(attached.get("acceleratorCount")) or 0)
+        type_ = last_segment(attached.get("acceleratorType", ""))
+        counts[type_] = counts.get(type_, 0) + (whole_from_wire(attached.get("acceleratorCount")) or 0)
     return Worker(
         name=str(value.get("name", "")),
         status=str(value.get("status", "")).lower(),
-        machine_type=_last_segment(value.get("machineType", "")),
-        zone=_last_segment(value.get("zone", "")),
+        machine_type=last_segment(value.get("machineType", "")),
+        zone=last_segment(value.get("zone", "")),
         accelerators=tuple(sorted(counts.items())),
     )
 
@@ -137,22 +146,11 @@ def instances_from_json(page: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 def unreachable_from_json(page: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the zones that one page of ``instances.aggregatedList`` could not ask."""
-    return tuple(_last_segment(scope) for scope in page.get("unreachables") or ())
+    return tuple(last_segment(scope) for scope in page.get("unreachables") or ())
 
 
-def quotas_from_json(value: Mapping[str, Any]) -> dict[str, Quota] | None:
-    """Return a region's or project's quotas by metric, or ``None`` where the service says that it can't know them."""
-    if value.get("quotaStatusWarning") or "quotas" not in value:
-        return None
-    quotas: dict[str, Quota] = {}
-    for entry in value["quotas"]:
-        limit, usage = _number(entry.get("limit")), _number(entry.get("usage", 0))
-        if entry.get("metric") and limit is not None and usage is not None:
-            quotas[str(entry["metric"])] = Quota(limit=limit, usage=usage)
-    return quotas
-
-
-def _last_segment(url: str) -> str:
+def last_segment(url: str) -> str:
+    """Return the name at the end of a resource's path or URL."""
     return str(url).rpartition("/")[2]
 
 
@@ -165,12 +163,13 @@ def _description(value: object) -> str:
     return str(value.get("messageText", "")) if isinstance(value, dict) else str(value or "")
 
 
-def _whole(value: object) -> int | None:
-    number = _number(value)
+def whole_from_wire(value: object) -> int | None:
+    """Return a whole number that stands as a number or as a text."""
+    number = number_from_wire(value)
     return None if number is None else int(number)
 
 
-def _number(value: object) -> float | None:
+def number_from_wire(value: object) -> float | None:
     """Return a number that stands as a number or, as 64-bit integers do in Google's JSON, as a text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

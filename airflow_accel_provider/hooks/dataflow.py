@@ -10,7 +10,7 @@ from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks import _wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
     from datetime import datetime
 
     from airflow_accel_provider.hooks.session import GoogleSession
@@ -24,7 +24,7 @@ MOST_MESSAGES = 5_000
 # pipeline; the field mask leaves those at the service.
 _FULL_VIEW = {
     "view": "JOB_VIEW_ALL",
-    "fields": "id,name,location,currentState,currentStateTime,createTime,labels,serviceResources",
+    "fields": "id,name,type,location,currentState,currentStateTime,createTime,labels,serviceResources",
 }
 
 
@@ -80,14 +80,22 @@ class DataflowHook:
 
     def cancel(self, job_id: str, region: str) -> None:
         """Ask for a job's cancellation; one that has ended, is being cancelled, or isn't known, needs none."""
-        wish = {"requestedState": _wire.state_to_wire(JobState.CANCELLED)}
+        self._request_state(job_id, region, JobState.CANCELLED, on_the_way={JobState.CANCELLING})
+
+    def drain(self, job_id: str, region: str) -> None:
+        """Ask a streaming job to finish what it has taken in; one that is ending in any way needs no asking."""
+        on_the_way = {JobState.DRAINING, JobState.CANCELLING}
+        self._request_state(job_id, region, JobState.DRAINED, on_the_way=on_the_way)
+
+    def _request_state(self, job_id: str, region: str, state: JobState, *, on_the_way: Container[JobState]) -> None:
+        wish = {"requestedState": _wire.state_to_wire(state)}
         try:
             self._session.request("dataflow", "PUT", f"{self._jobs(region)}/{job_id}", body=wish, idempotent=True)
         except GoogleApiError as error:
             if error.status not in {400, 404, 409, 412}:
                 raise
             job = self.get(job_id, region)
-            if job and not (job.state.is_terminal or job.state is JobState.CANCELLING):
+            if job and not (job.state.is_terminal or job.state in on_the_way):
                 raise
 
     def _list(self, region: str, params: Mapping[str, str]) -> Iterable[Job]:

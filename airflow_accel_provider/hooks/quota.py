@@ -1,52 +1,83 @@
-"""Reading quotas: of all regions at once, each once, within a time limit."""
+"""Reading quotas: of all places at once, each once, within a time limit."""
 
 from __future__ import annotations
 
-import logging
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.core.quota import GLOBAL, Quota, Readings
-from airflow_accel_provider.exceptions import GoogleApiError
-from airflow_accel_provider.hooks import _wire
+from airflow_accel_provider.core.cloud_quotas import machine_families
+from airflow_accel_provider.core.quota import GLOBAL, Readings, with_estimates
+from airflow_accel_provider.hooks import _wire_supply
+from airflow_accel_provider.hooks._together import ask_together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from airflow_accel_provider.core.cloud_quotas import CloudQuota
     from airflow_accel_provider.hooks.session import GoogleSession
 
-log = logging.getLogger(__name__)
-
-_AT_ONCE = 8
+_MACHINES = "machines"
 
 
-def read_quotas(session: GoogleSession, regions: Iterable[str], *, seconds: float = 10.0) -> Readings:
+def read_quotas(
+    session: GoogleSession,
+    regions: Iterable[str],
+    *,
+    further: Iterable[tuple[CloudQuota, str]] = (),
+    seconds: float = 10.0,
+) -> Readings:
     """Return the quotas of the project (under :data:`GLOBAL`) and of each region.
 
-    What can't be read within ``seconds`` (forbidden, failing, late, or the service says that it doesn't know) is
-    ``None``. Nothing is raised.
+    ``further`` are quotas that Cloud Quotas alone tells, each with the region or zone it is wanted for. What can't be
+    read within ``seconds`` (forbidden, failing, late, or the service says that it doesn't know) is ``None``. Nothing is
+    raised.
     """
-    places = list(dict.fromkeys([GLOBAL, *regions]))
-    pool = ThreadPoolExecutor(min(_AT_ONCE, len(places)), thread_name_prefix="quota")
-    try:
-        readings = {place: pool.submit(partial(_read, session, place, seconds)) for place in places}
-        done, late = wait(readings.values(), timeout=seconds)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    if late:
-        log.info(
-            "quota unknown reason=late places=%s", ",".join(p for p, reading in readings.items() if reading in late)
-        )
-    return {place: reading.result() if reading in done else None for place, reading in readings.items()}
+    regions, further = tuple(dict.fromkeys(regions)), tuple(further)
+    calls = quota_calls(session, regions, further, seconds=seconds)
+    return readings_of(ask_together(calls, seconds=seconds), regions, further)
 
 
-def _read(session: GoogleSession, place: str, seconds: float) -> dict[str, Quota] | None:
-    path = f"projects/{session.project}" if place == GLOBAL else f"projects/{session.project}/regions/{place}"
-    try:
-        # Half the time for trying again: what is given up must also end by itself.
-        value = session.request("compute", "GET", path, timeout=seconds, retry_seconds=seconds / 2)
-    except GoogleApiError as error:
-        log.info("quota unknown place=%s error=%s", place, error)
-        return None
-    return _wire.quotas_from_json(value)
+def quota_calls(
+    session: GoogleSession, regions: Sequence[str], further: Sequence[tuple[CloudQuota, str]], *, seconds: float
+) -> dict[str, Callable[[], Any]]:
+    """Return the calls that together tell the quotas, for :func:`readings_of`; each ends within ``seconds``."""
+    # Half the time for trying again: what is given up must also end by itself.
+    limits: dict[str, Any] = {"timeout": seconds, "retry_seconds": seconds / 2}
+    project = f"projects/{session.project}"
+    calls: dict[str, Callable[[], Any]] = {GLOBAL: partial(session.request, "compute", "GET", project, **limits)}
+    for region in regions:
+        calls[region] = partial(session.request, "compute", "GET", f"{project}/regions/{region}", **limits)
+    infos = f"{project}/locations/global/services/compute.googleapis.com/quotaInfos"
+    for quota in dict.fromkeys(quota.quota_id for quota, _ in further):
+        calls[quota] = partial(session.request, "cloudquotas", "GET", f"{infos}/{quota}", **limits)
+    if further:
+        families = machine_families(quota for quota, _ in further)
+        calls[_MACHINES] = partial(_running_machines, session, families, limits)
+    return calls
+
+
+def readings_of(
+    answers: Mapping[Any, Any], regions: Sequence[str], further: Sequence[tuple[CloudQuota, str]]
+) -> Readings:
+    """Return the readings that the answers to :func:`quota_calls` make."""
+    places = (GLOBAL, *regions)
+    told = {place: _wire_supply.quotas_from_json(answers[place]) if place in answers else None for place in places}
+    limits = {
+        (quota, location): limit
+        for quota, location in further
+        if (limit := _wire_supply.limit_from_json(answers.get(quota.quota_id, {}), dict(quota.dimensions), location))
+        is not None
+    }
+    return with_estimates(told, limits, answers.get(_MACHINES))
+
+
+def _running_machines(session: GoogleSession, families: Sequence[str], limits: Mapping[str, Any]) -> Any:
+    """Return the machines on demand that run in the project, of families that carry an accelerator in question."""
+    params = {
+        "filter": f'machineType eq ".*/({"|".join(families)})-.*"',
+        "returnPartialSuccess": "true",
+        "maxResults": 500,
+    }
+    path = f"projects/{session.project}/aggregated/instances"
+    pages = session.pages("compute", path, params=params, **limits)
+    return [machine for page in pages for machine in _wire_supply.on_demand_from_json(page)]

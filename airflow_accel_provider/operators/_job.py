@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseOperator
 
-from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind, Scope
-from airflow_accel_provider.core.fallback import Finish, GiveUp, Policy, cancelling, close, decide, is_searching
+from airflow_accel_provider.core.decisions import Finish, GiveUp
+from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind
+from airflow_accel_provider.core.fallback import close, decide, ending
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.problems import Problem, error
 from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record
 from airflow_accel_provider.core.report import attempt_line, plan_table, report
 from airflow_accel_provider.core.result import result
+from airflow_accel_provider.core.search import is_searching
 from airflow_accel_provider.core.validation import check_life
 from airflow_accel_provider.exceptions import AcceleratorCancelledError, AcceleratorConfigurationError, job_error
 from airflow_accel_provider.links import LINKS
@@ -54,7 +57,7 @@ class AcceleratorJobOperator(BaseOperator):
     :param deferrable: wait in the triggerer instead of on a worker
     :param poll_interval: seconds between two looks at the job; ``[accel] poll_interval`` (10) when left out
     :param start_timeout: how long a first worker may take, in seconds or as a timedelta
-    :param cancel_timeout: how long a cancelled job may take to end, in seconds or as a timedelta
+    :param cancel_timeout: how long a job that was asked to end may take, in seconds or as a timedelta
     :param on_unproven: what to do with a job that finished before its accelerator was seen: ``warn`` or ``fail``
     """
 
@@ -123,7 +126,7 @@ class AcceleratorJobOperator(BaseOperator):
 
     @abstractmethod
     def cancel(self, session: GoogleSession, attempt: Attempt) -> None:
-        """Ask the service to cancel the attempt's job."""
+        """Ask the service to end the attempt's job: to drain it where the attempt says so, else to cancel it."""
 
     @abstractmethod
     def secrets(self) -> Sequence[Mapping[str, Any]]:
@@ -135,7 +138,7 @@ class AcceleratorJobOperator(BaseOperator):
         """Plan, adopt or submit, wait, and return the winner with every attempt."""
         session = self._usable_session()
         record, stale = open_record(context, project=session.project, prefix=self.job_name)
-        self._check_again(session, submits=record.open is None)
+        self._check_again(session, submits=record.alive is None)
         self._record = record
         # Written only when it has ended, so that a crash in between does not forget it.
         for attempt in stale:
@@ -152,13 +155,14 @@ class AcceleratorJobOperator(BaseOperator):
         return self._go_on(context, self._connect(), followed)
 
     def on_kill(self) -> None:
-        """Cancel the job of a task that is killed on a worker; the waiting code notices and stops."""
+        """End the job of a task that is killed on a worker, as asked; the waiting code notices and stops."""
         self._is_killed = True
-        attempt = self._record.open if self._record else None
+        attempt = self._record.alive if self._record else None
         if self._session and attempt:
-            self.log.warning("kill=cancel job=%s", attempt.job_id or attempt.job_name)
+            asked = ending(attempt, "the task was killed", self.policy, _now())
+            self.log.warning("kill=%s job=%s", asked.outcome, attempt.job_id or attempt.job_name)
             # Airflow calls this from a signal handler: the code it interrupted may hold a lock that the call needs.
-            threading.Thread(target=self.cancel, args=(self._session, attempt), name="kill").start()
+            threading.Thread(target=self.cancel, args=(self._session, asked), name="kill").start()
 
     def check(self) -> None:
         """Raise one error that names all that is known to be wrong when a DAG is parsed; warn of the rest."""
@@ -278,6 +282,9 @@ class AcceleratorJobOperator(BaseOperator):
         if not winner.is_proven:
             self.log.warning("%s. %s", record.label(winner), attempt_line(winner))
         self._save(context, replace(record, ended=True))
+        if record.alive:
+            # Nobody looks after that job from here on, and a kill meant it.
+            self._stop_if_killed(context, record)
         return result(record)
 
     def _give_up(self, context: Context, record: Record, failure: Failure) -> None:
@@ -289,20 +296,20 @@ class AcceleratorJobOperator(BaseOperator):
     def _stop_if_killed(self, context: Context, record: Record) -> None:
         if not self._is_killed:
             return
-        if record.open and self._session:
-            self.cancel(self._session, record.open)
+        if record.alive and self._session:
+            self.cancel(self._session, ending(record.alive, "the task was killed", self.policy, _now()))
         self._save(context, replace(record, killed=True))
-        raise AcceleratorCancelledError(f"{self.task_id} was killed; its job was asked to cancel")
+        wish = "drain if it can, else to cancel" if self.policy.drain else "cancel"
+        raise AcceleratorCancelledError(f"{self.task_id} was killed; its job was asked to {wish}")
 
     def _end_stale(self, session: GoogleSession, record: Record, attempt: Attempt) -> None:
-        """Cancel the job of an earlier life and see it end, so that the next never runs beside it."""
+        """End the job of an earlier life and see it end, so that the next never runs beside it."""
         found = self.find(session, attempt)
         if found is None:
             return
-        self.log.warning("cancel job=%s reason=it belongs to an earlier life of this task", found.job_id)
-        reason = Failure(kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation="the task was cleared")
-        ending = replace(record, attempts=(cancelling(found, reason, _now()),))
-        followed = self._follow(session, ending)
+        asked = ending(found, "the task was cleared", self.policy, _now())
+        self.log.warning("%s job=%s reason=it belongs to an earlier life of this task", asked.outcome, found.job_id)
+        followed = self._follow(session, replace(record, attempts=(asked,)))
         if followed.record.open and followed.failure:
             raise job_error(followed.failure.kind, followed.failure.explanation)
 

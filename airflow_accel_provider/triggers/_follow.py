@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from airflow_accel_provider.core.decisions import Cancel, Decision, GiveUp, Launch
 from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
-from airflow_accel_provider.core.fallback import Cancel, Decision, GiveUp, Launch, Policy, decide
+from airflow_accel_provider.core.fallback import decide
 from airflow_accel_provider.core.jobs import Snapshot
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import Attempt, Outcome, Record
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorError, GoogleApiError
-from airflow_accel_provider.hooks.dataflow import DataflowHook
+from airflow_accel_provider.hooks.ending import end
 from airflow_accel_provider.hooks.polling import look
 from airflow_accel_provider.hooks.session import GoogleSession
 
@@ -37,8 +39,8 @@ class JobSource(Protocol):
     async def snapshot(self, attempt: Attempt) -> Snapshot:
         """Return the next look at the attempt's job. Raises :class:`GoogleApiError`."""
 
-    async def cancel(self, attempt: Attempt) -> None:
-        """Ask the service to cancel the attempt's job. Raises :class:`GoogleApiError`."""
+    async def end(self, attempt: Attempt) -> None:
+        """Ask the service to end the attempt's job, as the attempt says. Raises :class:`GoogleApiError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Followed:
 async def follow(
     record: Record, source: JobSource, policy: Policy, *, now: Callable[[], datetime], log: Log
 ) -> Followed:
-    """Poll, decide and cancel until the job has ended or nobody may wait for it any longer.
+    """Poll, decide and cancel until the job has ended, may be left running, or may be waited for no longer.
 
     A cancel is carried out here, and its end seen here, so that a next attempt never overlaps with this one.
     """
@@ -70,7 +72,7 @@ async def follow(
             # Kept before a cancel is asked for: its time runs also while the service does not take the request.
             record = _without_intent(decision.record) if isinstance(decision, Launch) else decision.record
             if isinstance(decision, Cancel):
-                await source.cancel(attempt)
+                await source.end(record.attempts[-1])
         except AcceleratorConfigurationError as error:
             return Followed(record, unanswered(attempt, FailureKind.CONFIGURATION, error))
         except GoogleApiError as error:
@@ -147,9 +149,9 @@ class OwnLook:
         looked = await asyncio.to_thread(look, self._session, attempt.placement.region, wanted)
         return looked[attempt.job_id]
 
-    async def cancel(self, attempt: Attempt) -> None:
-        """Ask for the job's cancellation."""
-        await asyncio.to_thread(cancel, self._session, attempt)
+    async def end(self, attempt: Attempt) -> None:
+        """Ask for the job's end."""
+        await asyncio.to_thread(end, self._session, attempt)
 
     async def _pause(self) -> None:
         """Sleep for an interval, in short steps so that a kill is noticed within a second."""
@@ -157,9 +159,3 @@ class OwnLook:
         while left > 0 and not self._stopped():
             await asyncio.sleep(min(left, 1))
             left -= 1
-
-
-def cancel(session: GoogleSession, attempt: Attempt) -> None:
-    """Ask the service to cancel the attempt's job; its end is for the caller to see."""
-    if attempt.job_id:
-        DataflowHook(session).cancel(attempt.job_id, attempt.placement.region)

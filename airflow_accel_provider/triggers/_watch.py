@@ -12,8 +12,8 @@ from functools import partial
 
 from airflow_accel_provider.core.jobs import Snapshot
 from airflow_accel_provider.core.record import Attempt
+from airflow_accel_provider.hooks.ending import end
 from airflow_accel_provider.hooks.polling import look
-from airflow_accel_provider.triggers._follow import cancel
 from airflow_accel_provider.triggers._sessions import Sessions, Who
 
 _AT_ONCE = 50
@@ -131,6 +131,6 @@ class SharedLook:
         _shared().wait(self._who, attempt.placement.region, waiter)
         return await waiter.future
 
-    async def cancel(self, attempt: Attempt) -> None:
-        """Ask for the job's cancellation."""
-        await _shared().sessions.call(self._who, partial(cancel, attempt=attempt))
+    async def end(self, attempt: Attempt) -> None:
+        """Ask for the job's end."""
+        await _shared().sessions.call(self._who, partial(end, attempt=attempt))

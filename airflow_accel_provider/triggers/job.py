@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow.sdk.configuration import conf
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_accel_provider.core.failures import Failure
-from airflow_accel_provider.core.fallback import Policy
+from airflow_accel_provider.core.fallback import ending
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import VERSION, Record, UnknownVersionError, check_version
 from airflow_accel_provider.triggers._follow import Followed, follow
 from airflow_accel_provider.triggers._sessions import Who
+from airflow_accel_provider.triggers._settling import settling_seconds
 from airflow_accel_provider.triggers._watch import SharedLook
 
 
@@ -84,7 +85,7 @@ class AcceleratorJobTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Follow the job and yield one event, see :func:`event`."""
         loop = asyncio.get_running_loop()
-        not_before = loop.time() + _settling_seconds()
+        not_before = loop.time() + settling_seconds()
         payload = await self._payload()
         await asyncio.sleep(max(not_before - loop.time(), 0))
         yield TriggerEvent(payload)
@@ -100,7 +101,7 @@ class AcceleratorJobTrigger(BaseTrigger):
         return event(await follow(record, self._look(), policy, now=_now, log=self.log))
 
     async def on_kill(self) -> None:
-        """Cancel this record's job, and no other, when a person ended or cleared the task.
+        """End this record's job as asked, and no other, when a person ended or cleared the task.
 
         Airflow 3.3 also calls this when a trigger merely moves to another triggerer: while the task is still
         deferred, the job is somebody's.
@@ -117,8 +118,9 @@ class AcceleratorJobTrigger(BaseTrigger):
             return
         attempt = self._read().open
         if attempt and attempt.job_id:
-            self.log.info("kill=cancel job=%s", attempt.job_id)
-            await self._look().cancel(attempt)
+            asked = ending(attempt, "the task was killed", Policy.from_json(self.policy), _now())
+            self.log.info("kill=%s job=%s", asked.outcome, attempt.job_id)
+            await self._look().end(asked)
 
     def _read(self) -> Record:
         check_version({"v": self.v}, "trigger")
@@ -150,19 +152,6 @@ class AcceleratorJobTrigger(BaseTrigger):
 
 _kills: set[asyncio.Task[None]] = set()
 """Kills under way; the loop itself holds its tasks only weakly."""
-
-_SCHEDULER_ROUNDS = 3.0
-
-
-def _settling_seconds() -> float:
-    """Return how long after its start a trigger must not fire.
-
-    The supervisor of the worker that deferred reports its end up to ``min_heartbeat_interval`` late, and the scheduler
-    reads that within a few of its rounds. If the task runs again by then, Airflow 3.3 takes the report for the end of
-    the new run and fails it as killed externally.
-    """
-    late = conf.getint("workers", "min_heartbeat_interval", fallback=5)
-    return late + _SCHEDULER_ROUNDS if late else 0.0
 
 
 def _now() -> datetime:

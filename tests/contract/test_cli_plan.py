@@ -85,6 +85,59 @@ def test_default_credentials_do(emulator: Emulator, monkeypatch: pytest.MonkeyPa
     assert [line.split()[0] for line in out.splitlines() if line.endswith("ready")] == ["1.", "2."]
 
 
+TPU_REQUEST: dict[str, Any] = {
+    **REQUEST,
+    "operator": "BeamTpuPipelineOperator",
+    "placement": "tpu-v6e-slice:2x2 in us-east5-b",
+    "fallback": ["tpu-v6e-slice:2x2 in us-east5", "nvidia-l4 on g2-standard-8 in us-central1"],
+    "sdk_container_image": "europe-docker.pkg.dev/acme/beam/tpu:2.77.0",
+    "number_of_worker_harness_threads": 50,
+}
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_person_reads_estimates_and_how_to_ask_for_more(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A quota whose usage is estimated says so, and what to ask for stands below the table once."""
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(TPU_REQUEST), encoding="utf-8")
+    emulator.enter("reserved-tpu")
+    try:
+        code, out, _ = plan(str(path), "--conn-id", "acme", monkeypatch=monkeypatch)
+    finally:
+        emulator.enter("plenty")
+    assert code == 0
+    assert out.count("0 of 0 left (usage estimated from running VMs)") == 2
+    asked = [line for line in out.splitlines() if "TPUS-PER-TPU-FAMILY-per-project-region" in line]
+    assert len(asked) == 1
+    assert asked[0].endswith("(dimensions region=us-east5, tpu_family=CT6E).")
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("ready")] == ["3."]
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_plan_tells_what_is_free_in_a_reservation(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place on a named reservation is told with its free machines and needs no quota; others are as without it."""
+    own = {"reservation": None, "service_options": []}
+    request = {
+        **TPU_REQUEST,
+        "reservation": "tpu-night",
+        "service_options": ["reservation=zones/us-east5-b/reservations/tpu-night"],
+        "fallback": [{"placement": place, **own} for place in TPU_REQUEST["fallback"]],
+    }
+    emulator.enter("reserved-tpu")
+    try:
+        code, out, _ = plan("-", "--json", "--conn-id", "acme", stdin=json.dumps(request), monkeypatch=monkeypatch)
+    finally:
+        emulator.enter("plenty")
+    answer = json.loads(out)
+    assert (code, answer["problems"]) == (0, [])
+    first, second, third = answer["places"]
+    assert first["reservation"] == "zones/us-east5-b/reservations/tpu-night"
+    assert first["warnings"] == ["2 of 2 free in zones/us-east5-b/reservations/tpu-night"]
+    assert (second["rejected"]["kind"], "rejected" in third) == ("quota", False)
+
+
 def test_a_missing_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that the environment lacks is told with the variable to export, in both forms."""
     code, out, _ = plan("-", "--json", "--conn-id", "nobody", stdin=json.dumps(REQUEST), monkeypatch=monkeypatch)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airflow_accel_provider.core.fallback import Policy
 from airflow_accel_provider.core.jobs import JobState, Snapshot
 from airflow_accel_provider.core.placement import Placement
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.proof import SOURCE_VMS, Proof, ProofStatus
 from airflow_accel_provider.core.record import Attempt, Outcome, PlannedPlace, Record, begin
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, GoogleApiError
@@ -342,7 +342,7 @@ async def test_cancels_go_through_the_shared_session() -> None:
     who = Somebody(google)
     waiting = asyncio.create_task(looks(who, 1000))
     await until(lambda: google.calls["jobs.get"] >= 1)
-    await asyncio.gather(*(looking(who).cancel(attempt(f"job-{n}")) for n in range(100)))
+    await asyncio.gather(*(looking(who).end(attempt(f"job-{n}")) for n in range(100)))
     waiting.cancel()
     assert (len(set(google.cancelled)), google.connections_read) == (100, 1)
 

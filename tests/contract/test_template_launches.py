@@ -14,24 +14,15 @@ from airflow_accel_provider.core.options import classic_template_launch, flex_te
 from airflow_accel_provider.core.request import BeamRequest, Candidate
 from airflow_accel_provider.core.validation import resolve
 from tests.contract.discovery import convert
+from tests.core.full_request import WORKERS
 
 LABELS = {"accel-owner": "o-1"}
 FULL = BeamRequest(
+    parameters={"input": "gs://acme/in", "top": 3},
     pipeline_options={"temp_location": "gs://acme/tmp", "staging_location": "gs://acme/s", "mode": {"a": [1, None]}},
     service_options=("enable_google_cloud_profiler",),
-    experiments=("upload_graph",),
     sdk_container_image="eu-docker.pkg.dev/acme/beam/gpu:2.77.0",
-    num_workers=1,
-    max_num_workers=4,
-    disk_size_gb=100,
-    service_account_email="worker@acme-ml-prod.iam.gserviceaccount.com",
-    network="acme",
-    subnetwork="regions/{region}/subnetworks/ml",
-    use_public_ips=True,
-    dataflow_kms_key="projects/acme/locations/{region}/keyRings/ml/cryptoKeys/beam",
-    labels={"team": "ml"},
-    driver_version="535",
-    number_of_worker_harness_threads=8,
+    **{**WORKERS, "use_public_ips": True},
 )
 PLACES = [
     "nvidia-l4 in us-central1",
@@ -55,9 +46,7 @@ def test_launches_have_the_form_that_google_documents(request_: BeamRequest, pla
     """Both kinds of launch, with much or little said, for every kind of accelerator, fit Google's own schemas."""
     candidate = resolve(Candidate.parse(place), load_catalog())
     request, placement = request_.for_candidate(candidate), candidate.placement
-    classic = classic_template_launch(
-        request, placement, job_name="score-1a2b", labels=LABELS, parameters={"input": "gs://acme/in", "top": 3}
-    )
+    classic = classic_template_launch(request, placement, job_name="score-1a2b", labels=LABELS)
     flex = flex_template_launch(
         request, placement, container_spec_gcs_path="gs://acme/spec.json", job_name="score-1a2b", labels=LABELS
     )

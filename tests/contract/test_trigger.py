@@ -23,8 +23,8 @@ from emulators import Emulator, running
 from test_polling import Silence
 
 from airflow_accel_provider.core.failures import FailureKind
-from airflow_accel_provider.core.fallback import Policy
 from airflow_accel_provider.core.placement import Placement
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import Outcome, PlannedPlace, Record, UnknownVersionError, begin
 from airflow_accel_provider.triggers._follow import Followed, OwnLook, follow
 from airflow_accel_provider.triggers.job import AcceleratorJobTrigger, read_event
@@ -144,7 +144,8 @@ def test_a_stored_trigger_holds_ids_and_places_only() -> None:
         *("ended", "killed"),
     }
     assert set(arguments["policy"]) == {
-        *("fallback_on", "on_unproven", "start_timeout", "cancel_timeout", "grace", "lost_after"),
+        *("fallback_on", "on_unproven", "wait_until", "drain"),
+        *("start_timeout", "cancel_timeout", "grace", "lost_after"),
     }
 
 
@@ -177,7 +178,7 @@ def test_an_event_of_another_version_is_refused() -> None:
 async def test_a_trigger_settles_before_it_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     """An event that is ready at once is held until the deferring worker's supervisor must have reported."""
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "1")
-    monkeypatch.setattr("airflow_accel_provider.triggers.job._SCHEDULER_ROUNDS", 0.2)
+    monkeypatch.setattr("airflow_accel_provider.triggers._settling._SCHEDULER_ROUNDS", 0.2)
     ended = SOME.with_attempt(replace(SOME.attempts[-1], outcome=Outcome.DONE))
     begun = asyncio.get_running_loop().time()
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
+from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator, BeamTpuPipelineOperator
 from tests.integration.task_run import TaskRun
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ BUCKET = "acme-ml-tests"
 IMAGE = "us-docker.pkg.dev/acme-ml-prod/beam/gpu:2.77.0"
 
 
-def score(**parameters: Any) -> BeamGpuPipelineOperator:
+Operator = BeamGpuPipelineOperator | BeamTpuPipelineOperator
+
+
+def score(*, kind: type[Operator] = BeamGpuPipelineOperator, **parameters: Any) -> Operator:
     """Return an operator that writes what it was given; ``pipeline_options`` are added to the usual ones."""
     usual = {"temp_location": f"gs://{BUCKET}/work", "output": f"gs://{BUCKET}/out.json"}
     options = usual | parameters.pop("pipeline_options", {})
@@ -32,7 +35,7 @@ def score(**parameters: Any) -> BeamGpuPipelineOperator:
         "poll_interval": 0.5,
         **parameters,
     }
-    return BeamGpuPipelineOperator(**said, pipeline_options={k: v for k, v in options.items() if v is not None})
+    return kind(**said, pipeline_options={k: v for k, v in options.items() if v is not None})
 
 
 def run_of(google: LocalGoogle, *, run: dict[str, Any] | None = None, **parameters: Any) -> TaskRun:

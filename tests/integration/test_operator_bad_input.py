@@ -38,7 +38,37 @@ AT_PARSE: list[tuple[str, dict[str, Any], str]] = [
     ("zone in options", {"pipeline_options": {"worker_zone": "us-central1-a"}}, r"worker_zone does not go here"),
     ("region in options", {"pipeline_options": {"region": "us-east1"}}, r"region does not go here; say it in the plac"),
     ("two pipelines", {"py_module": "acme.score"}, r"two pipelines, py_file and py_module; give one"),
-    ("no pipeline", {"py_file": None}, r"There is no pipeline; give py_file= or py_module="),
+    (
+        "no pipeline",
+        {"py_file": None},
+        r"There is no pipeline; give py_file=, py_module=, jar=, go_binary=, template= or flex",
+    ),
+    (
+        "file and template",
+        {"flex_template": "gs://acme-ml/score.json"},
+        r"py_file: There are two pipelines, py_file and flex_template; give one",
+    ),
+    (
+        "three pipelines",
+        {"jar": "score.jar", "go_binary": "/opt/score"},
+        r"There are 3 pipelines, py_file, jar and go_binary; give one",
+    ),
+    (
+        "template's parameters",
+        {"parameters": {"top": 3}},
+        r"parameters goes with template or flex_template, not with py_file; options of its own go into pipeline_opt",
+    ),
+    (
+        "template's parameters in a fallback",
+        {"fallback": [{"placement": "nvidia-l4 in us-east1", "parameters": {"top": 3}}]},
+        r"fallback\[0\]\.parameters: parameters goes with template or flex_template",
+    ),
+    (
+        "streaming",
+        {"pipeline_options": {"streaming": True}},
+        r"A streaming pipeline is never done.*wait_until='proven'",
+    ),
+    ("wait_until", {"wait_until": "proved"}, r"wait_until: 'proved' does not do\. Did you mean 'proven'\?"),
     ("fallback_on", {"fallback_on": ["stock-out"]}, r"fallback_on: 'stock-out' is no kind.*'stockout'"),
     ("on_unproven", {"on_unproven": "failed"}, r"on_unproven: 'failed' does not do\. Did you mean 'fail'\?"),
     (

@@ -91,6 +91,17 @@ def test_falls_back(outcomes: Outcomes) -> None:
             assert attempt["job_id"] in attempt["url"]
 
 
+def test_leaves_the_job_running(google: LocalGoogle, outcomes: Outcomes) -> None:
+    """A streaming pipeline's task succeeds once its accelerator is seen, and its value says that the job runs."""
+    for outcome in outcomes["left_running"]:
+        value = outcome["value"]
+        assert (value["state"], value["placement"], value["proof"]["status"]) == ("running", L4, "seen")
+        assert [(each["outcome"], each["ended_at"]) for each in value["attempts"]] == [("running", None)]
+        job = google.job(value["job_id"], value["region"])
+        assert job["currentState"] == "JOB_STATE_RUNNING"
+        google.cancel(job)
+
+
 SAID: dict[str, tuple[str, list[str]]] = {
     "stockout": (
         "AcceleratorStockoutError",
@@ -125,6 +136,10 @@ SAID: dict[str, tuple[str, list[str]]] = {
             "row 7 has no pixels",
             "while running 'Score'",
         ],
+    ),
+    "endless": (
+        "AcceleratorPipelineError",
+        [f"score failed on {L4} (job ", "configuration: it is a streaming job", 'give wait_until="proven"'],
     ),
 }
 

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,10 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
-from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
+from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator, BeamTpuPipelineOperator
 from demo.waiting import wait_for
 from tests.integration.local_google import CREATE, PROJECT
-from tests.integration.pipelines import BUCKET, ECHO, IMAGE, PIPELINES, run_of, score
+from tests.integration.pipelines import BUCKET, ECHO, IMAGE, PIPELINES, Operator, run_of, score
 
 if TYPE_CHECKING:
     from tests.integration.local_google import LocalGoogle
@@ -77,8 +78,11 @@ def row(value: Any, seen: Callable[[Arrived], Any], wanted: Any = None, flag: st
     return Row(value=value, flag=flag, seen=seen, wanted=value if wanted is None else wanted)
 
 
-# Not together with others here, or of no effect on the wire: each has a test of its own below.
+# Not together with others here, or of no effect on the wire: each has a test of its own, below or among those of the
+# other ways of submitting.
 ALONE = {"py_module", "beam_version"}
+OTHER_WAYS = {"jar", "job_class", "go_binary", "template", "flex_template", "parameters", "sdk"}
+ENVIRONMENT = {"py_requirements", "py_system_site_packages"}
 
 ROWS: dict[str, Row] = {
     "placement": row("nvidia-l4 on g2-standard-12", lambda a: a.pool["machineType"], "g2-standard-12"),
@@ -90,6 +94,8 @@ ROWS: dict[str, Row] = {
     ),
     "fallback_on": row(["stockout"], lambda a: a.policy["fallback_on"]),
     "on_unproven": row("fail", lambda a: a.policy["on_unproven"]),
+    "wait_until": row("proven", lambda a: a.policy["wait_until"]),
+    "drain_pipeline": row(True, lambda a: a.policy["drain"]),
     "start_timeout": row(1234, lambda a: a.policy["start_timeout"]),
     "cancel_timeout": row(234, lambda a: a.policy["cancel_timeout"]),
     "poll_interval": row(0.75, lambda a: a.trigger["poll_interval"]),
@@ -134,6 +140,12 @@ ROWS: dict[str, Row] = {
     ),
     "use_public_ips": row(False, lambda a: a.pool["ipConfiguration"], "WORKER_IP_PRIVATE", flag="--no_use_public_ips"),
     "dataflow_kms_key": row(KEY, lambda a: a.job["environment"]["serviceKmsKeyName"], KEY.format(region="us-central1")),
+    "reservation": row(
+        "any",
+        lambda a: a.job["environment"]["serviceOptions"][1],
+        "automatically_use_created_reservation",
+        flag="--dataflow_service_options=automatically_use_created_reservation",
+    ),
     "labels": row({"team": "vision"}, lambda a: a.job["labels"]["team"], "vision", flag="--labels=team=vision"),
     "driver_version": row(
         "535", lambda a: "install-nvidia-driver:535" in a.job["environment"]["serviceOptions"][0], wanted=True
@@ -148,20 +160,42 @@ ROWS: dict[str, Row] = {
 }
 
 
-def parameters() -> set[str]:
-    """Return the names of all parameters, the operator's own and those of the shell that all operators share."""
-    both = (BeamGpuPipelineOperator, AcceleratorJobOperator)
-    return {name for cls in both for name in inspect.signature(cls.__init__).parameters} - {"self", "args", "kwargs"}
+TPU_ROWS: dict[str, Row] = {
+    **{name: each for name, each in ROWS.items() if name not in {"driver_version", "use_mps"}},
+    "placement": row(
+        "tpu-v6e-slice:1x1 on ct6e-standard-1t",
+        lambda a: a.job["environment"]["serviceOptions"][0],
+        "worker_accelerator=type:tpu-v6e-slice;topology:1x1",
+        flag="--machine_type=ct6e-standard-1t",
+    ),
+}
+BY_KIND: dict[type[Operator], dict[str, Row]] = {BeamGpuPipelineOperator: ROWS, BeamTpuPipelineOperator: TPU_ROWS}
+CASES = [(kind, name) for kind, rows in BY_KIND.items() for name in rows]
+
+
+def parameters(kind: type[Operator]) -> set[str]:
+    """Return the names of all parameters, the operator's own and those it shares with others."""
+    classes = [cls for cls in kind.__mro__ if issubclass(cls, AcceleratorJobOperator)]
+    return {name for cls in classes for name in inspect.signature(cls.__init__).parameters} - {"self", "args", "kwargs"}
 
 
 @pytest.fixture(scope="module")
-def arrived(started_google: LocalGoogle, tmp_path_factory: pytest.TempPathFactory) -> Arrived:
-    """Submit one job with all parameters said."""
+def arrivals(started_google: LocalGoogle, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Arrived]:
+    """Return what submits one job with all parameters said, once for each operator."""
+
+    @cache
+    def arrived(kind: type[Operator]) -> Arrived:
+        return _submitted(kind, started_google, tmp_path_factory)
+
+    return arrived
+
+
+def _submitted(kind: type[Operator], started_google: LocalGoogle, tmp_path_factory: pytest.TempPathFactory) -> Arrived:
     directory = tmp_path_factory.mktemp("launch")
     wrapper = directory / "python"
     wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -X launched_by=wrapper "$@"\n')
     wrapper.chmod(0o755)
-    values = {name: each.value for name, each in ROWS.items()}
+    values = {name: each.value for name, each in BY_KIND[kind].items()}
     values |= {"py_interpreter": str(wrapper)}
     values["pipeline_options"] = {**values["pipeline_options"], "note": str(directory / "note.json")}
     with pytest.MonkeyPatch.context() as patch:
@@ -170,7 +204,7 @@ def arrived(started_google: LocalGoogle, tmp_path_factory: pytest.TempPathFactor
         patch.setenv("AIRFLOW_CONN_ACCELERATORS", started_google.connection(project="acme-other"))
         started_google.emulator.set_world("plenty")
         since = started_google.mark()
-        run = run_of(started_google, **values)
+        run = run_of(started_google, kind=kind, **values)
         with pytest.raises(TaskDeferred) as deferred:
             run.execute()
         patch.setenv("AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT", started_google.connection())
@@ -190,22 +224,25 @@ def _started(google: LocalGoogle, run: TaskRun) -> dict[str, Any] | None:
     return job if "startTime" in job else None
 
 
-def test_no_parameter_is_forgotten() -> None:
+@pytest.mark.parametrize("kind", BY_KIND)
+def test_no_parameter_is_forgotten(kind: type[Operator]) -> None:
     """Each accepted parameter has a row here, or a test of its own."""
-    assert parameters() == ROWS.keys() | ALONE
+    assert parameters(kind) == BY_KIND[kind].keys() | ALONE | OTHER_WAYS | ENVIRONMENT
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_parameter_arrives(arrived: Arrived, name: str) -> None:
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_parameter_arrives(arrivals: Callable[..., Arrived], kind: type[Operator], name: str) -> None:
     """A parameter's value is said to the launcher and shows in the job, its call, the trigger or the record."""
-    each = ROWS[name]
+    arrived, each = arrivals(kind), BY_KIND[kind][name]
     assert each.seen(arrived) == each.wanted
     if each.flag:
         assert each.flag in arrived.flags
 
 
-def test_flags_are_said_once(arrived: Arrived) -> None:
+@pytest.mark.parametrize("kind", BY_KIND)
+def test_flags_are_said_once(arrivals: Callable[..., Arrived], kind: type[Operator]) -> None:
     """No single-valued flag is said twice, and nothing is said that no parameter asked for."""
+    arrived = arrivals(kind)
     names = [flag.partition("=")[0] for flag in arrived.flags]
     many = {"--labels", "--experiments", "--dataflow_service_options", "--texts"}
     assert len([name for name in names if name not in many]) == len(set(names) - many)
@@ -216,6 +253,23 @@ def test_beam_version_is_checked() -> None:
     """A Beam that is too old for the accelerator is refused when the DAG is parsed."""
     with pytest.raises(AcceleratorConfigurationError, match=r"beam_version: nvidia-l4 needs Beam [\d.]+ or newer"):
         score(beam_version="2.40.0")
+
+
+def test_gpu_after_a_tpu_has_its_own_driver(google: LocalGoogle, tmp_path: Path) -> None:
+    """What only GPUs have is said by the candidates that have one, and the TPU before them is asked for without."""
+    google.emulator.set_world("tpu-stockout")
+    note = tmp_path / "note.json"
+    run = run_of(
+        google,
+        kind=BeamTpuPipelineOperator,
+        placement="tpu-v6e-slice:1x1 in us-central1",
+        fallback=[{"placement": "nvidia-l4 in us-central1", "driver_version": "535", "sdk_processes": "one"}],
+        pipeline_options={"note": str(note)},
+    )
+    result = run.run()
+    assert [each["placement"].split()[0] for each in result["attempts"]] == ["tpu-v6e-slice:1x1", "nvidia-l4"]
+    option = "--dataflow_service_options=worker_accelerator=type:nvidia-l4;count:1;install-nvidia-driver:535"
+    assert option in json.loads(note.read_text())["argv"]
 
 
 def test_module_is_launched(google: LocalGoogle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.example import PIPELINE, example_dag_module
+from tests.integration.example import PIPELINE, digits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Put the example's model and images into a directory."""
     directory = tmp_path_factory.mktemp("bucket")
-    for name, content in example_dag_module().make_objects():
+    for name, content in digits().make_objects():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -47,7 +47,7 @@ def test_scores_a_day_locally(data: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     predictions = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert {each["id"] for each in predictions} == {json.loads(line)["id"] for line in images.read_text().splitlines()}
-    summary = example_dag_module().summarise("2026-03-02", predictions)
+    summary = digits().summarise("2026-03-02", predictions)
     assert summary["count"] == 400
     assert summary["accuracy"] >= 0.9
 

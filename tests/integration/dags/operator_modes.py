@@ -28,6 +28,8 @@ STORIES: dict[str, tuple[str, dict[str, Any]]] = {
     "nowhere": ("nowhere", {"fallback": [T4]}),
     "unproven": ("gpu-missing", {"fallback": [T4], "on_unproven": "fail"}),
     "raises": ("plenty", {"fallback": [T4], "pipeline_options": {"fail": True}}),
+    "left_running": ("plenty", {"wait_until": "proven", "pipeline_options": {"endless": True}}),
+    "endless": ("plenty", {"fallback": [T4], "pipeline_options": {"endless": True}}),
 }
 """By name: the world it happens in, and what is said to the operator."""
 

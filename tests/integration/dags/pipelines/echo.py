@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -27,6 +27,7 @@ class EchoOptions(PipelineOptions):
         parser.add_argument("--fail", action="store_true")
         parser.add_argument("--wait", action="store_true")
         parser.add_argument("--seconds", type=float, default=0, help="how long the work takes")
+        parser.add_argument("--endless", action="store_true", help="make it a streaming job")
 
 
 def refuse(line: str) -> str:
@@ -46,6 +47,8 @@ def main() -> None:
     echo = options.view_as(EchoOptions)
     if echo.note:
         Path(echo.note).write_text(json.dumps({"argv": sys.argv[1:], "interpreter": sys.orig_argv}), encoding="utf-8")
+    if echo.endless:
+        options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline(options=options)
     lines = pipeline | beam.Create([json.dumps({"text": echo.text, "texts": echo.texts})])
     if echo.seconds:

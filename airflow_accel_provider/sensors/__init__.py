@@ -1,0 +1,1 @@
+"""Sensors that wait for room, proof, capacity or use of accelerators."""
