@@ -8,12 +8,13 @@ unexport PYTHONDONTWRITEBYTECODE
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 PYTHON ?= $(firstword $(foreach each,python3 python3.11 python3.12,$(shell $(each) -c '$(SUPPORTED)' 2>/dev/null && echo $(each))) python3)
 BIN := .venv/bin
-WORLD ?= stockout-then-quota-then-stock
+JOB ?= gpu
+WORLD ?=
 
 .PHONY: help install demo ui test check
 help:
 	@echo 'make install   make .venv with all that is needed'
-	@echo 'make demo      backfill three days against a local Google (WORLD=plenty for another world)'
+	@echo 'make demo      backfill three days against a local Google (JOB=gpu, tpu or flex; WORLD=plenty for another world)'
 	@echo 'make ui        the same Airflow, left running to be looked at'
 	@echo 'make test      all tests'
 	@echo 'make check     formatting, lint, types'
@@ -28,10 +29,10 @@ install: .venv/installed
 	@touch $@
 
 demo: install
-	$(BIN)/python -m demo.run --world $(WORLD)
+	$(BIN)/python -m demo.run --job $(JOB) --world "$(WORLD)"
 
 ui: install
-	$(BIN)/python -m demo.ui --world $(WORLD)
+	$(BIN)/python -m demo.ui --world "$(WORLD)"
 
 test: install
 	$(BIN)/python -m pytest

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from demo.examples import TEMPLATES
 from demo.processes import clean_environment
 from demo.waiting import wait_for
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from demo.processes import Processes
 
 
+DAGS = Path(__file__).parents[1] / "dags"
 TIME_SCALE = "30"
 """A minute at Google in two seconds: fast, yet workers outlive the seconds a new triggerer takes to its first look."""
 
@@ -33,7 +35,8 @@ class Emulator:
         """Start it on a free port and wait until it answers."""
         module = [sys.executable, "-m", "airflow_accel_provider.emulator"]
         options = ["--port", "0", "--state", str(self._state), "--world", self._world, "--time-scale", TIME_SCALE]
-        self._processes.start("emulator", [*module, *options], clean_environment())
+        templates = [f"--template={image}={DAGS / file}" for image, file in TEMPLATES.items()]
+        self._processes.start("emulator", [*module, *options, *templates], clean_environment())
         wait_for("the emulator to answer", self._answers, seconds=60)
 
     def environment(self) -> dict[str, str]:

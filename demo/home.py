@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.emulator import Emulator
+from demo.emulator import DAGS, Emulator
 from demo.processes import Processes
 from demo.stack import Airflow
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 ROOT = Path(__file__).parents[1]
-DAGS = ROOT / "dags"
 STATE = ROOT / ".accel"
 
 

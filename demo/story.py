@@ -23,10 +23,23 @@ class Row:
     proof: str
     job_id: str | None
 
+    @property
+    def region(self) -> str:
+        """The region that the place is, or is in."""
+        words = self.placement.rpartition(" ")[2].split("-")
+        return "-".join(words[:2])
+
     def is_proven_by(self, vms: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether the accelerator that was seen is one that the emulator gave one of these VMs."""
-        seen = {(f"{vm['count']} x {vm['accelerator']} ", f" in {vm['zone']}") for vm in vms}
+        seen = {(f"{vm['count']} x {seen_as(vm['accelerator'])} ", f" in {vm['zone']}") for vm in vms}
         return any(self.proof.startswith(device) and self.proof.endswith(zone) for device, zone in seen)
+
+
+def seen_as(accelerator: str) -> str:
+    """Return the name that Compute Engine has for an accelerator: TPUs have one of their own."""
+    return {"tpu-v5-lite-podslice": "ct5lp", "tpu-v5p-slice": "ct5p", "tpu-v6e-slice": "ct6e"}.get(
+        accelerator, accelerator
+    )
 
 
 def rows_of(record: Mapping[str, Any]) -> list[Row]:

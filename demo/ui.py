@@ -6,8 +6,8 @@ import argparse
 import signal
 import sys
 
+from demo.examples import EXAMPLES
 from demo.home import STATE, raise_on_termination, running
-from demo.judge import KINDS
 from demo.show import console
 from demo.stack import USER
 
@@ -15,8 +15,9 @@ from demo.stack import USER
 def main() -> int:
     """Start both, say where they are, and wait for Ctrl-C."""
     parser = argparse.ArgumentParser(prog="python -m demo.ui", description=__doc__)
-    parser.add_argument("--world", choices=sorted(KINDS), default="stockout-then-quota-then-stock")
-    world = parser.parse_args().world
+    worlds = sorted({world for example in EXAMPLES.values() for world in example.worlds})
+    parser.add_argument("--world", choices=["", *worlds], default="", metavar="WORLD", help=", ".join(worlds))
+    world = parser.parse_args().world or EXAMPLES["gpu"].usual_world
     raise_on_termination()
     try:
         console.print("Starting a local Google and an Airflow; about 20 seconds.")
@@ -24,9 +25,11 @@ def main() -> int:
             admin = f"{home.emulator.url}/_emulator/world"
             console.print(f"Airflow   {home.airflow.url}   user {USER}, password {home.airflow.password}")
             console.print(f"Google    {home.emulator.url}, in the world {world}")
-            console.print("\nBackfill score_digits from 2026-03-02 to 2026-03-04: its page, Trigger, Backfill.")
+            console.print("\nBackfill a DAG from 2026-03-02 to 2026-03-04: its page, Trigger, Backfill.")
+            for example in EXAMPLES.values():
+                console.print(f"  {example.dag_id:<20} {example.about}")
             console.print(f'Another world: curl -X PUT -d \'{{"name": "plenty"}}\' {admin}', soft_wrap=True)
-            console.print(f"Worlds: {', '.join(KINDS)}.\nCtrl-C stops both.")
+            console.print(f"Worlds: {', '.join(worlds)}.\nCtrl-C stops both.")
             signal.pause()
     except KeyboardInterrupt:
         console.print("\nBoth are stopped.")

@@ -36,14 +36,15 @@ class ScoreOptions(PipelineOptions):
         parser.add_argument("--input", required=True, help="JSON lines to score; may be a glob")
         parser.add_argument("--output", required=True, help="the one file to write")
         parser.add_argument("--model", required=True, help="a pickled scikit-learn estimator")
+        parser.add_argument("--dtype", default="float64", choices=("float64", "float32", "float16"), help="precision")
 
 
-def parse(line: str) -> tuple[Key, np.ndarray]:
-    """Return the key and pixels of one input line; raise ``ValueError`` naming what is wrong with it."""
+def parse(line: str, dtype: str) -> tuple[Key, np.ndarray]:
+    """Return key and pixels, in a precision, of one input line; raise ``ValueError`` naming what is wrong with it."""
     try:
         record = json.loads(line)
         key = (str(record["id"]), int(record["label"]))
-        pixels = np.array(record["pixels"], dtype=np.float64)
+        pixels = np.array(record["pixels"], dtype=dtype)
     except (TypeError, KeyError, ValueError) as error:
         raise ValueError(f"Not an image record: {line[:80]!r} ({type(error).__name__}: {error})") from error
     if pixels.shape != (PIXELS,):
@@ -66,7 +67,7 @@ def main() -> None:
         _ = (
             pipeline
             | "Read images" >> beam.io.ReadFromText(paths.input)
-            | "Parse" >> beam.Map(parse)
+            | "Parse" >> beam.Map(parse, dtype=paths.dtype)
             | "Score" >> RunInference(model)
             | "Write lines" >> beam.Map(write_line)
             # One unsharded file: a second run of the same day replaces it whole and leaves no stale shard behind.
