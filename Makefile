@@ -14,7 +14,7 @@ WORLD ?=
 .PHONY: help install demo ui test check
 help:
 	@echo 'make install   make .venv with all that is needed'
-	@echo 'make demo      backfill three days against a local Google (JOB=gpu, tpu or flex; WORLD=plenty for another world)'
+	@echo 'make demo      backfill three days against a local Google (JOB=gpu, tpu, flex or spark; WORLD=plenty for another world)'
 	@echo 'make ui        the same Airflow, left running to be looked at'
 	@echo 'make test      all tests'
 	@echo 'make check     formatting, lint, types'

@@ -21,7 +21,12 @@ def get_provider_info() -> dict[str, Any]:
                 "tags": ["google"],
             }
         ],
-        "operators": [{"integration-name": _NAME, "python-modules": [f"{_PACKAGE}.operators.beam"]}],
+        "operators": [
+            {
+                "integration-name": _NAME,
+                "python-modules": [f"{_PACKAGE}.operators.beam", f"{_PACKAGE}.operators.dataproc"],
+            }
+        ],
         "sensors": [
             {
                 "integration-name": _NAME,

@@ -18,6 +18,8 @@ from airflow.sdk import get_current_context, task
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from airflow.providers.google.cloud.hooks.gcs import GCSHook
+
 log = logging.getLogger(__name__)
 
 PIPELINE = Path(__file__).parent / "pipelines" / "score_digits.py"
@@ -81,18 +83,24 @@ def put_missing(bucket: str, made: Mapping[str, bytes]) -> None:
 
     What is there stays as it is, so it does no harm that several days' runs do this at the same time.
     """
-    from airflow.providers.google.cloud.hooks.gcs import GCSHook
-    from google.api_core.exceptions import Conflict
-
-    gcs = GCSHook()
-    with suppress(Conflict):  # it is there, or another day's run was faster
-        gcs.get_conn().create_bucket(bucket)
+    gcs = open_bucket(bucket)
     wanted = (MODEL, *(IMAGES.format(day=each) for each in DAYS), *made)
     missing = [name for name in wanted if not gcs.exists(bucket_name=bucket, object_name=name)]
     if missing:
         for name, content in (*made.items(), *make_objects()):
             if name in missing:
                 gcs.upload(bucket_name=bucket, object_name=name, data=content)
+
+
+def open_bucket(bucket: str) -> GCSHook:
+    """Return a hook, and see to it that the bucket exists."""
+    from airflow.providers.google.cloud.hooks.gcs import GCSHook
+    from google.api_core.exceptions import Conflict
+
+    gcs = GCSHook()
+    with suppress(Conflict):  # it is there, or another day's run was faster
+        gcs.get_conn().create_bucket(bucket)
+    return gcs
 
 
 def make_objects() -> Iterator[tuple[str, bytes]]:

@@ -1,31 +1,28 @@
-"""Score the digits every night in Paris and have them by six, with at most two GPUs at a time.
+"""Score the digits every night in Paris and have them by six, with one job of at most two GPUs at a time.
 
-The schedule is in local time, summer and winter. The pool ``gpu`` (``airflow pools set gpu 2 "GPUs of the night"``) is
-shared with whatever else the project runs on GPUs, and of these tasks only one runs at a time, also in a backfill. If a
-run is not over three hours after it was queued, ``say_late`` is called.
+The schedule is in local time, summer and winter. Of these tasks only one runs at a time, also in a backfill. The pool
+``gpu`` is for all that the project runs on GPUs; a task that waits in the triggerer has its GPUs, so the pool must
+count it::
+
+    airflow pools set gpu 2 "Jobs on GPUs" --include-deferred
+
+If a run is not over at six, ``say_late`` is called; in a backfill of past nights it is called at once. It is in a
+module of its own, see there.
 """
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
-from typing import Any
 
 import pendulum
 from airflow.sdk import AsyncCallback, CronTriggerTimetable, DeadlineAlert, DeadlineReference, Param, dag
 
 from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
 from digits import BUCKET, DAYS, IMAGES, MODEL, PIPELINE, check, prepare
-
-log = logging.getLogger(__name__)
+from late import say_late
 
 PARIS = "Europe/Paris"
 PREDICTIONS = "digits/nightly-predictions/{day}.jsonl"
-
-
-async def say_late(text: str, **_context: Any) -> None:
-    """Say that the predictions will not be there in time; a team would page somebody."""
-    log.warning("%s", text)
 
 
 @dag(
@@ -34,9 +31,10 @@ async def say_late(text: str, **_context: Any) -> None:
     start_date=pendulum.parse(DAYS[0], tz=PARIS),
     catchup=False,
     deadline=DeadlineAlert(
-        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        # With this timetable a run's logical date is the time it is to start at: three in the morning.
+        reference=DeadlineReference.DAGRUN_LOGICAL_DATE,
         interval=timedelta(hours=3),
-        callback=AsyncCallback(say_late, kwargs={"text": "The digits of the night will not be scored by six."}),
+        callback=AsyncCallback(say_late, kwargs={"text": "The digits are not scored by six."}),
     ),
     params={"bucket": Param(BUCKET, type="string", description="Bucket for images, model and predictions")},
     doc_md=__doc__,

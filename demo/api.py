@@ -36,6 +36,10 @@ class AirflowApi:
         answer.raise_for_status()
         self._client.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
 
+    def make_pool(self, name: str, *, slots: int) -> None:
+        """Make a pool whose slots tasks hold while they wait in the triggerer, too."""
+        self.call("POST", "/pools", {"name": name, "slots": slots, "include_deferred": True})
+
     def unpause(self, dag_id: str) -> None:
         """Wait until the DAG is known, and let its runs run; raise ``RuntimeError`` if its file cannot be imported."""
         wait_for(f"Airflow to read {dag_id}", lambda: self._is_known(dag_id), seconds=120)

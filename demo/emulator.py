@@ -26,15 +26,16 @@ TIME_SCALE = "30"
 class Emulator:
     """A running emulator: where it is, how to reach it, what it saw."""
 
-    def __init__(self, processes: Processes, state: Path, *, world: str) -> None:
+    def __init__(self, processes: Processes, state: Path, *, world: str, time_scale: str = TIME_SCALE) -> None:
         self._processes = processes
         self._state = state
         self._world = world
+        self._time_scale = time_scale
 
     def start(self) -> None:
         """Start it on a free port and wait until it answers."""
         module = [sys.executable, "-m", "airflow_accel_provider.emulator"]
-        options = ["--port", "0", "--state", str(self._state), "--world", self._world, "--time-scale", TIME_SCALE]
+        options = ["--port", "0", "--state", str(self._state), "--world", self._world, "--time-scale", self._time_scale]
         templates = [f"--template={image}={DAGS / file}" for image, file in TEMPLATES.items()]
         self._processes.start("emulator", [*module, *options, *templates], clean_environment())
         wait_for("the emulator to answer", self._answers, seconds=60)

@@ -17,11 +17,17 @@ GPU_WORLDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A DAG of ``dags/``, and the kinds its places come out as, by world; the first world is the usual one."""
+    """A DAG of ``dags/``, and the kinds its places come out as, by world; the first world is the usual one.
+
+    ``task`` is the one with the places; what its last task returns has a number ``counted``, in all days ``total``.
+    """
 
     dag_id: str
     about: str
     worlds: Mapping[str, tuple[str, ...]]
+    task: str = "score"
+    counted: str = "count"
+    total: int = 1200
 
     @property
     def usual_world(self) -> str:
@@ -52,6 +58,19 @@ EXAMPLES: Mapping[str, Example] = {
             "no-quota": ("quota", "quota"),
             "nowhere": ("stockout", "stockout"),
         },
+    ),
+    "spark": Example(
+        dag_id="rides_by_district",
+        about="a Spark batch on L4s, else on A100s, else in another region",
+        worlds={
+            "l4-stockout": ("stockout", "done", "not tried"),
+            "plenty": ("done", "not tried", "not tried"),
+            "no-quota": ("quota", "quota", "quota"),
+            "nowhere": ("stockout", "stockout", "stockout"),
+        },
+        task="summarise",
+        counted="rides",
+        total=653_414,
     ),
 }
 

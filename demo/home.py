@@ -43,6 +43,8 @@ def running(
         settings = emulator.environment() | dict(variables or {})
         airflow = Airflow(processes, directory / "airflow", dags=dags, variables=settings)
         airflow.start()
+        # The pool that score_by_six wants.
+        airflow.api.make_pool("gpu", slots=2)
         yield Home(emulator=emulator, airflow=airflow)
         airflow.stop()
     finally:

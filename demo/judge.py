@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from demo.examples import Example
     from demo.story import Row
-
-IMAGES = 1200
 
 
 def objections(
+    example: Example,
     *,
     world: str,
-    kinds: tuple[str, ...],
     story: Mapping[str, Sequence[Row]],
     summaries: Sequence[Mapping[str, Any]],
     ledger: Mapping[str, Any],
 ) -> list[str]:
-    """Return what is not as it should be, in sentences; ``kinds`` are what the world has for the example's places."""
-    found = []
+    """Return what is not as it should be, in sentences."""
+    found, kinds = [], example.worlds[world]
     for day, rows in story.items():
         told = tuple(row.kind for row in rows)
         if told != kinds:
@@ -30,10 +29,10 @@ def objections(
     jobs = {event["job_id"] for event in ledger["events"] if event["kind"] == "dataflow.job.created"}
     if unknown := jobs - {row.job_id for rows in story.values() for row in rows}:
         found.append(f"The emulator made jobs that no attempt tells of: {', '.join(sorted(unknown))}.")
-    total = sum(summary["count"] for summary in summaries)
-    wanted = IMAGES if "done" in kinds else 0
+    total = sum(summary[example.counted] for summary in summaries)
+    wanted = example.total if "done" in kinds else 0
     if total != wanted:
-        found.append(f"There are {total:,} predictions, not {wanted:,}.")
+        found.append(f"The results tell of {total:,} in all, not of {wanted:,}.")
     return found
 
 
@@ -48,7 +47,7 @@ def held_against_ledger(rows: Sequence[Row], events: Sequence[Mapping[str, Any]]
             found.append(f"{row.placement} is told as {row.kind}, but the emulator has {ended}.")
         if places := {event["location"] for event in own if event["location"] != row.region}:
             found.append(f"{row.placement} is told, but its job was in {', '.join(sorted(places))}.")
-        vms = [event for event in own if event["kind"] == "compute.instance.created"]
+        vms = [event for event in own if event["kind"] in {"compute.instance.created", "dataproc.machines.given"}]
         if row.kind == "done" and not row.is_proven_by(vms):
             found.append(f"{row.placement} is told with the proof {row.proof!r}, but its VMs were {vms}.")
     return found

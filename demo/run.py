@@ -7,11 +7,12 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from demo.batches import as_jobs
 from demo.examples import EXAMPLES
 from demo.home import STATE, raise_on_termination, running
 from demo.judge import objections
 from demo.progress import Progress
-from demo.show import console, show_attempts, show_predictions
+from demo.show import console, show_attempts, show_results
 from demo.story import Row, rows_of
 
 if TYPE_CHECKING:
@@ -63,21 +64,19 @@ def demonstrate(home: Home, example: Example, world: str) -> list[str]:
     runs = follow(home, dag_id)
     story: dict[str, list[Row]] = {}
     for day, run in runs.items():
-        stored = api.stored(dag_id, run["dag_run_id"], "score")
+        stored = api.stored(dag_id, run["dag_run_id"], example.task)
         if "accel_job" not in stored:
-            raise RuntimeError(
-                f"{day} never came to score. Its prepare said:\n{api.log(dag_id, run['dag_run_id'], 'prepare')}"
-            )
+            said = api.log(dag_id, run["dag_run_id"], "prepare")
+            raise RuntimeError(f"{day} never came to {example.task}. Its prepare said:\n{said}")
         story[day] = rows_of(stored["accel_job"])
     show_attempts(story)
     good = [run["dag_run_id"] for run in runs.values() if run["state"] == "success"]
     summaries = [api.xcom(dag_id, run_id, "check") for run_id in good]
     if summaries:
-        show_predictions(summaries)
+        show_results(example, summaries)
     else:
-        console.print(failure_in(api.log(dag_id, runs[FIRST_DAY]["dag_run_id"], "score")), markup=False)
-    kinds = example.worlds[world]
-    return objections(world=world, kinds=kinds, story=story, summaries=summaries, ledger=home.emulator.ledger())
+        console.print(failure_in(api.log(dag_id, runs[FIRST_DAY]["dag_run_id"], example.task)), markup=False)
+    return objections(example, world=world, story=story, summaries=summaries, ledger=as_jobs(home.emulator.ledger()))
 
 
 def failure_in(log: str) -> str:
@@ -91,7 +90,7 @@ def follow(home: Home, dag_id: str) -> dict[str, dict[str, Any]]:
     api, progress = home.airflow.api, Progress()
     while progress.seconds < LONGEST_SECONDS:
         runs = {run["logical_date"][:10]: run for run in api.runs(dag_id)}
-        progress.tell_jobs(home.emulator.ledger(since=progress.seen))
+        progress.tell_jobs(as_jobs(home.emulator.ledger(since=progress.seen)))
         for day, run in runs.items():
             progress.tell_tasks(day, api.task_states(dag_id, run["dag_run_id"]))
         if len(runs) == DAYS and all(run["state"] in FINAL for run in runs.values()):

@@ -11,6 +11,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from demo.examples import Example
     from demo.story import Row
 
 STYLES = {"done": "green", "not tried": "dim"}
@@ -37,6 +38,23 @@ def show_attempts(story: Mapping[str, Sequence[Row]]) -> None:
                 row.reason or row.proof,
                 end_section=row is rows[-1],
             )
+    console.print(table)
+
+
+def show_results(example: Example, summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Print what the example's last task returned for each day."""
+    show = show_predictions if example.task == "score" else show_rides
+    show(summaries)
+
+
+def show_rides(summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Print how many rides each day had, and where and when most of them began."""
+    table = Table(title="Rides by district and hour, the same as plain Python counts", title_justify="left")
+    for column in ("day", "rides", "sums", "the most: district, hour, rides, minutes"):
+        table.add_column(column)
+    for summary in summaries:
+        most = ", ".join(str(summary["busiest"][name]) for name in ("district", "hour", "rides", "minutes"))
+        table.add_row(summary["date"], f"{summary['rides']:,}", str(summary["sums"]), most)
     console.print(table)
 
 

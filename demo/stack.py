@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import socket
 import subprocess
@@ -55,6 +56,8 @@ class Airflow:
             # The defaults clash with another Airflow on this machine.
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(trigger_log_port),
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_log_port),
+            # The triggerer finds what a deadline calls only by its dotted name; see the DAG score_by_six.
+            "PYTHONPATH": os.pathsep.join([str(dags), *filter(None, [os.environ.get("PYTHONPATH")])]),
             # The example's data covers three past days, which backfills run; a run scheduled for today could only fail.
             "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
             "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",

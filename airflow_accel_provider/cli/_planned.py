@@ -15,10 +15,9 @@ from airflow_accel_provider.core.catalog import Catalog
 from airflow_accel_provider.core.checking import beam_request, check_request, problem_json, spark_request
 from airflow_accel_provider.core.planning import plan, questions
 from airflow_accel_provider.core.problems import Problem, warning
-from airflow_accel_provider.core.quota import room_for
 from airflow_accel_provider.core.record import PlannedPlace
 from airflow_accel_provider.core.request import Candidate
-from airflow_accel_provider.core.spark import spark_catalog, spark_demands
+from airflow_accel_provider.core.spark import spark_plan
 from airflow_accel_provider.core.validation import read_candidates, resolve
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.hooks.quota import read_quotas
@@ -126,15 +125,8 @@ def _places(
 def _spark_places(
     request: Mapping[str, Any], candidates: Sequence[Candidate], catalog: Catalog, session: GoogleSession
 ) -> tuple[PlannedPlace, ...]:
-    asked, tables = spark_request(request), spark_catalog(catalog)
     readings = read_quotas(session, [each.placement.region for each in candidates])
-    rooms = [
-        room_for(spark_demands(asked.for_candidate(each), each.placement, tables), readings) for each in candidates
-    ]
-    return tuple(
-        PlannedPlace(placement=each.placement, rejected=room.shortage, warnings=room.warnings)
-        for each, room in zip(candidates, rooms, strict=True)
-    )
+    return spark_plan(spark_request(request), candidates, catalog=catalog, readings=readings)
 
 
 def connection_from_environment(conn_id: str) -> Connection | None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from airflow_accel_provider.core.catalog import Catalog
 from airflow_accel_provider.core.options import rendered
 from airflow_accel_provider.core.parameters import AIRFLOW_PARAMETERS, PARAMETERS, SPARK_PARAMETERS
+from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.problems import Problem, error, nearest
-from airflow_accel_provider.core.request import BeamRequest, Candidate
+from airflow_accel_provider.core.request import OVERRIDABLE, BeamRequest, Candidate
 from airflow_accel_provider.core.validation import check_beam, check_life, is_templated, read_candidates, resolve
 
 if TYPE_CHECKING:
@@ -114,7 +115,14 @@ def _check_spark(
     keywords: Mapping[str, Any], catalog: Catalog, today: date, allowed_regions: frozenset[str]
 ) -> Checked:
     # Who checks pipelines only need not wait for what is said of Spark.
-    from airflow_accel_provider.core.spark import check_spark, spark_catalog, spark_properties
+    from airflow_accel_provider.core.spark import (
+        check_call,
+        check_spark,
+        check_waiting,
+        spark_catalog,
+        spark_properties,
+        within_budget,
+    )
 
     region = _text_or_later(keywords.get("region"))
     candidates, unread = _candidates(keywords, region)
@@ -129,11 +137,16 @@ def _check_spark(
         region=region,
         allowed_regions=allowed_regions,
     )
-    found = (*unread, *problems)
+    found = (*unread, *problems, *check_call(keywords))
     first = candidates[0] if candidates else None
-    if first is None or any(problem.is_error for problem in found):
+    if any(problem.is_error for problem in found):
         return Checked(problems=found)
-    properties = spark_properties(request.for_candidate(first), first.placement, tables)
+    patience = keywords.get("start_timeout", Policy().start_timeout)
+    found = (*found, *check_waiting(request, candidates, tables, patience))
+    if first is None:
+        return Checked(problems=found)
+    meant = within_budget(request.for_candidate(first), first.placement, tables, patience)
+    properties = spark_properties(meant, first.placement, tables)
     return Checked(problems=found, rendered=tuple(f"{name}={value}" for name, value in properties.items()))
 
 
@@ -217,6 +230,8 @@ def _unknown_names(operator: str, keywords: Mapping[str, Any]) -> Iterator[Probl
         near = nearest(name, known | AIRFLOW_PARAMETERS)
         options = "pipeline_options" if "pipeline_options" in known else "properties"
         hint = f"Did you mean {near}?" if near else f"Options of the job's own go into {options}."
+        if name in OVERRIDABLE and "pipeline_options" in known:
+            hint = "It is for GPUs; say it in the mapping of a fallback that has some."
         if "batch" in known and name in _IN_BATCH:
             hint = f"It goes into batch, as {_IN_BATCH[name]}."
         yield error("parameter-unknown", f"{operator} has no parameter {name!r}. {hint}", name)

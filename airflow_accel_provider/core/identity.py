@@ -26,6 +26,15 @@ def job_name(prefix: str, *, owner: str, life: int, attempt: int) -> str:
     return f"{_slug(prefix, _NAME_LENGTH - 13)}-{digest}"
 
 
+def request_id(prefix: str | None, *, owner: str, life: int, attempt: int) -> str:
+    """Return the id of the request that makes the attempt's job: at most 40 of ``[A-Za-z0-9_-]``.
+
+    The same three always give the same id, so that a request that is repeated makes nothing new.
+    """
+    digest = _digest(f"{owner}/{life}/{attempt}", 24)
+    return f"{(prefix or 'accel')[:15]}-{digest}"
+
+
 def job_labels(
     *, owner: str, life: int, attempt: int, dag_id: str, task_id: str, run_id: str, map_index: int = -1
 ) -> dict[str, str]:

@@ -24,7 +24,8 @@ def observe(attempt: Attempt, snapshot: Snapshot, job: Job, now: datetime) -> At
         spent=snapshot.spent or attempt.spent,
         lost_since=None,
     )
-    if seen.is_proven:
+    # What a batch that we end is billed for no longer matters: its reason to end stands.
+    if seen.is_proven or seen.outcome.is_ending:
         return seen
     if snapshot.spent:
         return replace(seen, proof=prove_spent(seen.placement.accelerator, snapshot.spent, now))

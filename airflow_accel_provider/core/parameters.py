@@ -20,10 +20,12 @@ SPARK_PARAMETERS = (
 )
 """What makes up a Spark batch: the fields of its request."""
 
+_SPARK_ONLY = ("request_id", "metadata", "proof_grace")
+
 PARAMETERS: Mapping[str, frozenset[str]] = {
     "BeamGpuPipelineOperator": frozenset({*_SHARED, *_BEAM}),
     "BeamTpuPipelineOperator": frozenset({*_SHARED, *_BEAM} - {*_GPU_ONLY}),
-    "DataprocGpuBatchOperator": frozenset({*_SHARED, *SPARK_PARAMETERS} - {"job_name"}),
+    "DataprocGpuBatchOperator": frozenset({*_SHARED, *SPARK_PARAMETERS, *_SPARK_ONLY} - {"job_name"}),
 }
 """The parameters of each operator, Airflow's own apart."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from airflow_accel_provider.core.console import job_url
+from airflow_accel_provider.core.console import page_of
 from airflow_accel_provider.core.record import VERSION, Attempt, Record
 
 
@@ -28,7 +28,8 @@ def result(record: Record) -> dict[str, Any]:
 
 def attempt_row(record: Record, attempt: Attempt) -> dict[str, Any]:
     """Return one attempt as XCom, UI and command line show it."""
-    region = attempt.placement.region
+    region, job_id = attempt.placement.region, attempt.job_id
+    place = {"project": record.project, "region": region}
     return {
         "n": attempt.n,
         "placement": str(attempt.placement),
@@ -39,7 +40,7 @@ def attempt_row(record: Record, attempt: Attempt) -> dict[str, Any]:
         "ended_at": _iso(attempt.ended_at),
         "outcome": str(attempt.outcome),
         "failure": attempt.failure.to_json() if attempt.failure else None,
-        "url": job_url(project=record.project, region=region, job_id=attempt.job_id) if attempt.job_id else None,
+        "url": page_of(service=record.service, **place, job_id=job_id) if job_id else None,
     }
 
 

@@ -16,6 +16,9 @@ from airflow_accel_provider.core.proof import Proof, ProofStatus
 SOURCE_NOW = "dataproc.currentUsage"
 SOURCE_END = "dataproc.approximateUsage"
 
+UNNAMED = ""
+"""Stands for a type whose name is not known; a batch has GPUs of the one type that it asked for."""
+
 _THOUSAND = 1000
 
 
@@ -68,7 +71,7 @@ def prove_spent(wanted: Accelerator, spent: Spent, now: datetime) -> Proof:
 
 
 def _of(wanted: Accelerator, by_type: Mapping[str, Any]) -> Any:
-    return by_type.get(wanted.type, 0) if isinstance(wanted, Gpu) else 0
+    return by_type.get(wanted.type, 0) + by_type.get(UNNAMED, 0) if isinstance(wanted, Gpu) else 0
 
 
 def _proof(status: ProofStatus, source: str, at: datetime, wanted: Accelerator, count: int | None) -> Proof:

@@ -10,6 +10,7 @@ from airflow_accel_provider.emulator.compute import methods as compute
 from airflow_accel_provider.emulator.compute import offers, operations, reserving
 from airflow_accel_provider.emulator.dataflow import methods as dataflow
 from airflow_accel_provider.emulator.dataflow import template_methods as templates
+from airflow_accel_provider.emulator.dataproc import methods as dataproc
 from airflow_accel_provider.emulator.monitoring import methods as monitoring
 from airflow_accel_provider.emulator.storage import methods as storage
 
@@ -22,6 +23,7 @@ METHODS: tuple[Method, ...] = (
     *iamcredentials.METHODS,
     *dataflow.METHODS,
     *templates.METHODS,
+    *dataproc.METHODS,
     *compute.METHODS,
     *offers.METHODS,
     *monitoring.METHODS,

@@ -7,10 +7,12 @@ import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from airflow_accel_provider.emulator.compute.instances import TENANT, Instance
 from airflow_accel_provider.emulator.compute.operations import Operations
 from airflow_accel_provider.emulator.compute.reservations import Reservations
 from airflow_accel_provider.emulator.database import Database
 from airflow_accel_provider.emulator.dataflow import Dataflow
+from airflow_accel_provider.emulator.dataproc import Dataproc
 from airflow_accel_provider.emulator.faults import Faults
 from airflow_accel_provider.emulator.identity import Identities
 from airflow_accel_provider.emulator.ledger import Ledger
@@ -58,6 +60,7 @@ class Google:
         self.operations = Operations(self.database)
         self.reservations = Reservations(self)
         self.dataflow = Dataflow(self)
+        self.dataproc = Dataproc(self)
 
     def open(self, url: str) -> None:
         """Take the address that clients will use, and write it into the key files."""
@@ -68,6 +71,7 @@ class Google:
         """Let time pass: jobs go on from here. Called once the address answers."""
         self.ledger.event("world.entered", world=self.world_name)
         self.dataflow.start()
+        self.dataproc.start()
 
     def end(self) -> None:
         """Let no call wait any longer: the server is about to stop."""
@@ -80,12 +84,18 @@ class Google:
     def stop(self) -> None:
         """Stop whatever runs and close the files."""
         self.dataflow.stop()
+        self.dataproc.stop()
         self.database.close()
 
     def enter(self, world: str) -> None:
         """Change the world; what runs already goes on in it."""
         self.world_name, self.world = world, load_world(world)
         self.ledger.event("world.entered", world=world)
+
+    def machines(self) -> tuple[Instance, ...]:
+        """Return every VM that takes of the project's stock and quota, be it in the project or kept by a service."""
+        vms = self.dataflow.instances
+        return (*vms.list(self.project), *vms.list(TENANT))
 
     @property
     def project_number(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Root and path prefix of one REST API."""
+    """Root and path prefix of one REST API; a root may have a blank for the region that a path names."""
 
     root: str
     prefix: str
@@ -24,6 +25,8 @@ SERVICES: Mapping[str, Service] = {
     "cloudquotas": Service("https://cloudquotas.googleapis.com", "/v1"),
     "compute": Service("https://compute.googleapis.com", "/compute/v1"),
     "dataflow": Service("https://dataflow.googleapis.com", "/v1b3"),
+    # Where batches are: https://cloud.google.com/dataproc/docs/concepts/regional-endpoints, read 2026-11.
+    "dataproc": Service("https://{region}-dataproc.googleapis.com", "/v1"),
     "iamcredentials": Service("https://iamcredentials.googleapis.com", "/v1"),
     "monitoring": Service("https://monitoring.googleapis.com", "/v3"),
     "storage": Service("https://storage.googleapis.com", "/storage/v1"),
@@ -66,7 +69,16 @@ class Endpoints:
     def url(self, service: str, path: str) -> str:
         """Return the address of a path of the service."""
         known = SERVICES[service]
-        return f"{self.override(service) or known.root}{known.prefix}/{path.lstrip('/')}"
+        root = self.override(service) or known.root.format(region=_region_in(path))
+        return f"{root}{known.prefix}/{path.lstrip('/')}"
+
+
+_REGION = re.compile(r"(?:^|/)(?:locations|regions)/([a-z0-9-]+)/")
+
+
+def _region_in(path: str) -> str:
+    form = _REGION.search(path)
+    return form[1] if form else ""
 
 
 def _unknown_service(name: str) -> str:

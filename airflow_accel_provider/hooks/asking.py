@@ -16,6 +16,7 @@ from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.monitoring import gpu_utilization
 from airflow_accel_provider.hooks.quota import read_quotas
 from airflow_accel_provider.hooks.reservations import read_reservation
+from airflow_accel_provider.hooks.spark import SparkHook
 from airflow_accel_provider.hooks.workers import WorkersHook
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def _utilization(session: GoogleSession, question: UtilizationQuestion, now: dat
 
 
 def _facts(session: GoogleSession, question: JobQuestion, *, read_workers: bool) -> JobFacts:
+    if question.batch_id:
+        return _batch_facts(session, question.batch_id, question)
     hook = DataflowHook(session)
     if question.job_id:
         job = hook.get(question.job_id, question.region)
@@ -64,6 +67,23 @@ def _facts(session: GoogleSession, question: JobQuestion, *, read_workers: bool)
         others = () if question.awaited_since else _active(hook, question.region)
         return JobFacts(project=session.project, job=None, others=others)
     return JobFacts(project=session.project, job=job, workers=_workers(session, job) if read_workers else ())
+
+
+def _batch_facts(session: GoogleSession, batch_id: str, question: JobQuestion) -> JobFacts:
+    hook = SparkHook(session)
+    batch = hook.get(batch_id, question.region)
+    if batch.job:
+        return JobFacts(project=session.project, job=batch.job, batch=batch)
+    others = () if question.awaited_since else _active_batches(hook, question.region)
+    return JobFacts(project=session.project, job=None, others=others)
+
+
+def _active_batches(hook: SparkHook, region: str) -> tuple[Job, ...]:
+    """Return the region's active batches, which only make an error clearer, so that failing to read them is none."""
+    try:
+        return tuple(each.job for each in hook.list_active(region) if each.job)
+    except GoogleApiError:
+        return ()
 
 
 def _workers(session: GoogleSession, job: Job) -> tuple[Worker, ...]:

@@ -77,6 +77,7 @@ class GoogleSession:
         *,
         params: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout: float = 20.0,
         retry_seconds: float = 30.0,
         idempotent: bool | None = None,
@@ -87,7 +88,8 @@ class GoogleSession:
         failures are tried again for at most ``retry_seconds``, of ``GET`` and of what the caller says is
         ``idempotent``. Raises :class:`GoogleApiError`.
         """
-        once = partial(self._object, service, verb, path, params=params, json=body, timeout=timeout)
+        said = {"params": params, "json": body, "headers": dict(headers) if headers else None}
+        once = partial(self._object, service, verb, path, timeout=timeout, **said)
         repeatable = verb == "GET" if idempotent is None else idempotent
         return retrying(once, seconds=retry_seconds if repeatable else 0)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,12 +12,13 @@ from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.identity import owns
 from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.problems import Problem
-from airflow_accel_provider.core.record import Attempt, Outcome, PlannedPlace
+from airflow_accel_provider.core.record import Attempt, PlannedPlace
 from airflow_accel_provider.core.request import BeamRequest, Candidate, SdkProcesses
 from airflow_accel_provider.core.validation import check_beam, is_templated, read_candidates, resolve
+from airflow_accel_provider.core.ways import ways_of
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorLaunchError
 from airflow_accel_provider.operators._connections import hidden
-from airflow_accel_provider.operators._job import AcceleratorJobOperator
+from airflow_accel_provider.operators._job import AcceleratorJobOperator, with_job
 from airflow_accel_provider.operators._settings import allowed_regions, catalog
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class BeamPipelineOperator(AcceleratorJobOperator):
     any option ``{region}``, ``{zone}`` and ``{accelerator}`` stand for the place that is tried. The parameters of
     :class:`~airflow_accel_provider.operators._job.AcceleratorJobOperator` come on top.
 
+    :param job_name: readable beginning of the jobs' names; a hash is always added
     :param py_file: the pipeline as a Python file, local or ``gs://``
     :param py_module: the pipeline as a Python module
     :param jar: the pipeline as a jar, local or ``gs://``
@@ -121,6 +122,7 @@ class BeamPipelineOperator(AcceleratorJobOperator):
         self,
         *,
         placement: str,
+        job_name: str | None = None,
         py_file: str | None = None,
         py_module: str | None = None,
         jar: str | None = None,
@@ -157,6 +159,7 @@ class BeamPipelineOperator(AcceleratorJobOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(placement=placement, **kwargs)
+        self.job_name = job_name
         self.py_file = py_file
         self.py_module = py_module
         self.jar = jar
@@ -193,6 +196,11 @@ class BeamPipelineOperator(AcceleratorJobOperator):
         self._pipeline: Pipeline | None = None
 
     @property
+    def name_prefix(self) -> str | None:
+        """The readable beginning of the jobs' names."""
+        return self.job_name
+
+    @property
     def policy(self) -> Policy:
         """What the user decided beforehand, as the core reads it."""
         return replace(super().policy, wait_until=self.wait_until, drain=self.drain_pipeline)
@@ -218,15 +226,17 @@ class BeamPipelineOperator(AcceleratorJobOperator):
 
     def missing(self, session: GoogleSession) -> Sequence[Problem]:
         """Return what the pipeline lacks here: its file, a template's spec and what that asks for, reservations."""
-        if any(problem.is_error for problem in self.problems(session.project)):
-            # What is wrong already cannot be looked up.
-            return ()
         from airflow_accel_provider.hooks.reservations import missing_reservations
 
-        candidates = self._candidates()
+        request = self._request()
+        if len(ways_of(request)) != 1:
+            return ()
+        # A place that is wrong cannot be asked about; the pipeline itself still can.
+        is_wrong = any(problem.is_error for problem in self.problems(session.project))
+        candidates = () if is_wrong else self._candidates()
         return (
             *self._submitter().missing(session, [self._place(candidate) for candidate in candidates]),
-            *missing_reservations(session, self._request(), candidates, catalog=catalog()),
+            *missing_reservations(session, request, candidates, catalog=catalog()),
         )
 
     def secrets(self) -> Sequence[Mapping[str, Any]]:
@@ -247,18 +257,18 @@ class BeamPipelineOperator(AcceleratorJobOperator):
     def find(self, session: GoogleSession, attempt: Attempt) -> Attempt | None:
         """Return the attempt with the job of its name that carries our label."""
         job = self._job_of(session, attempt)
-        return _with_job(attempt, job) if job else None
+        return with_job(attempt, job) if job else None
 
     def submit(self, session: GoogleSession, attempt: Attempt, labels: Mapping[str, str]) -> Attempt | Failure:
         """Submit the pipeline in the attempt's place, once the service shows the job."""
         from airflow_accel_provider.hooks.submission import Submitting
 
         candidate = replace(self._candidates()[attempt.candidate], placement=attempt.placement)
-        pipeline = self._submitter()
-        pipeline.prepare(session)
+        pipeline, place = self._submitter(), self._place(candidate)
+        pipeline.prepare(session, place)
         submission = pipeline.submit(
             session,
-            self._place(candidate),
+            place,
             Submitting(
                 job_name=attempt.job_name,
                 labels=labels,
@@ -270,7 +280,7 @@ class BeamPipelineOperator(AcceleratorJobOperator):
             ),
         )
         if submission.job:
-            return _with_job(attempt, submission.job)
+            return with_job(attempt, submission.job)
         if submission.failure:
             return submission.failure
         if self._is_killed:
@@ -322,9 +332,3 @@ class BeamPipelineOperator(AcceleratorJobOperator):
         # What only GPUs have, an operator for TPUs says in the candidates with GPUs.
         names = [spec.name for spec in fields(BeamRequest) if hasattr(self, spec.name)]
         return BeamRequest(**{name: getattr(self, name) for name in names})
-
-
-def _with_job(attempt: Attempt, job: Job) -> Attempt:
-    submitted_at = job.created_at or datetime.now(UTC)
-    outcome = Outcome.SUBMITTED if attempt.outcome is Outcome.INTENT else attempt.outcome
-    return replace(attempt, job_id=job.id, submitted_at=submitted_at, outcome=outcome)

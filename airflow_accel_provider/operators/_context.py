@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,15 @@ from airflow_accel_provider.links import LINKS
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_accel_provider.core.jobs import Service
+
 RECORD_KEY = "accel_job"
 """The key of ``task_state_store`` under which a task instance's record is kept."""
 
 
-def open_record(context: Context, *, project: str, prefix: str | None) -> tuple[Record, Sequence[Attempt]]:
+def open_record(
+    context: Context, *, project: str, prefix: str | None, service: Service
+) -> tuple[Record, Sequence[Attempt]]:
     """Return the record as this try must see it, and the attempts of an earlier life whose jobs must end first."""
     ti = context["ti"]
     stored = context["task_state_store"].get(RECORD_KEY)
@@ -27,7 +31,9 @@ def open_record(context: Context, *, project: str, prefix: str | None) -> tuple[
     now = datetime.now(UTC)
     if isinstance(stored, dict):
         return resume(Record.from_json(stored), max_tries=ti.max_tries, now=now, project=project, prefix=prefix)
-    return begin(owner=uuid.uuid4().hex, max_tries=ti.max_tries, now=now, project=project, prefix=prefix), ()
+    owner = uuid.uuid4().hex
+    said = {"project": project, "prefix": prefix}
+    return begin(owner=owner, max_tries=ti.max_tries, now=now, service=service, **said), ()
 
 
 def store(context: Context, record: Record) -> None:
@@ -54,12 +60,17 @@ def pages_of(record: Record) -> dict[str, str]:
     attempt = record.open
     if attempt is None or attempt.job_id is None:
         return {}
-    return dict(urls(project=record.project, region=attempt.placement.region, job_id=attempt.job_id))
+    job = {"project": record.project, "region": attempt.placement.region, "job_id": attempt.job_id}
+    return dict(urls(service=record.service, **job))
 
 
-def publish(context: Context, job_id: str, pages: dict[str, str]) -> None:
+def publish(context: Context, service: Service, job_id: str, pages: dict[str, str]) -> None:
     """Push a job's id and pages, so that other tasks and the UI have them while it runs."""
     ti = context["ti"]
-    ti.xcom_push(key="dataflow_job_id", value=job_id)
+    ti.xcom_push(key=_ID_KEYS[service], value=job_id)
     for link in LINKS:
-        ti.xcom_push(key=link.xcom_key, value=pages[link.page])
+        if link.page in pages:
+            ti.xcom_push(key=link.xcom_key, value=pages[link.page])
+
+
+_ID_KEYS: Mapping[Service, str] = {"dataflow": "dataflow_job_id", "dataproc": "dataproc_batch_id"}

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseOperator
 
@@ -34,6 +34,7 @@ from airflow_accel_provider.operators._verdict import judge, refuse
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_accel_provider.core.jobs import Job, Service
     from airflow_accel_provider.hooks.session import GoogleSession
     from airflow_accel_provider.triggers._follow import Followed
     from airflow_accel_provider.triggers.job import AcceleratorJobTrigger
@@ -53,7 +54,6 @@ class AcceleratorJobOperator(BaseOperator):
     :param gcp_conn_id: the Google Cloud connection
     :param impersonation_chain: service account to act as, or a list of accounts that leads to it
     :param quota_project_id: project that API calls are charged to
-    :param job_name: readable beginning of the jobs' names; a hash is always added
     :param deferrable: wait in the triggerer instead of on a worker
     :param poll_interval: seconds between two looks at the job; ``[accel] poll_interval`` (10) when left out
     :param start_timeout: how long a first worker may take, in seconds or as a timedelta
@@ -62,6 +62,8 @@ class AcceleratorJobOperator(BaseOperator):
     """
 
     operator_extra_links = LINKS
+    service: ClassVar[Service] = "dataflow"
+    """What runs the jobs."""
 
     def __init__(
         self,
@@ -74,7 +76,6 @@ class AcceleratorJobOperator(BaseOperator):
         gcp_conn_id: str = "google_cloud_default",
         impersonation_chain: str | Sequence[str] | None = None,
         quota_project_id: str | None = None,
-        job_name: str | None = None,
         deferrable: bool | None = None,
         poll_interval: float | None = None,
         start_timeout: float | timedelta = 1800,
@@ -91,7 +92,6 @@ class AcceleratorJobOperator(BaseOperator):
         self.gcp_conn_id = gcp_conn_id
         self.impersonation_chain = impersonation_chain
         self.quota_project_id = quota_project_id
-        self.job_name = job_name
         self.deferrable = default_deferrable() if deferrable is None else deferrable
         self.poll_interval = default_poll_interval() if poll_interval is None else poll_interval
         self.start_timeout = start_timeout
@@ -103,6 +103,11 @@ class AcceleratorJobOperator(BaseOperator):
         self._is_killed = False
 
     # What a kind of job must say.
+
+    @property
+    @abstractmethod
+    def name_prefix(self) -> str | None:
+        """The readable beginning of the jobs' names, ``None`` for that of the DAG and the task."""
 
     @abstractmethod
     def problems(self, project: str | None) -> Sequence[Problem]:
@@ -132,12 +137,16 @@ class AcceleratorJobOperator(BaseOperator):
     def secrets(self) -> Sequence[Mapping[str, Any]]:
         """Return the options, by name, of which those with the name of a secret must not be shown in any log."""
 
+    def value(self, record: Record) -> dict[str, Any]:
+        """Return what a task hands on in XCom."""
+        return result(record)
+
     # The life of a task.
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, adopt or submit, wait, and return the winner with every attempt."""
         session = self._usable_session()
-        record, stale = open_record(context, project=session.project, prefix=self.job_name)
+        record, stale = open_record(context, project=session.project, prefix=self.name_prefix, service=self.service)
         self._check_again(session, submits=record.alive is None)
         self._record = record
         # Written only when it has ended, so that a crash in between does not forget it.
@@ -206,7 +215,7 @@ class AcceleratorJobOperator(BaseOperator):
         pages = pages_of(record)
         if record.open and record.open.job_id and pages != self.console_pages:
             self.console_pages = pages
-            publish(context, record.open.job_id, pages)
+            publish(context, self.service, record.open.job_id, pages)
 
     def _advance(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
         """Act on decisions until the task waits, ends, or has nowhere to go."""
@@ -285,7 +294,7 @@ class AcceleratorJobOperator(BaseOperator):
         if record.alive:
             # Nobody looks after that job from here on, and a kill meant it.
             self._stop_if_killed(context, record)
-        return result(record)
+        return self.value(record)
 
     def _give_up(self, context: Context, record: Record, failure: Failure) -> None:
         text = report(self.task_id, record, failure)
@@ -317,7 +326,7 @@ class AcceleratorJobOperator(BaseOperator):
         """Follow the job on this worker; a kill ends that early and leaves the record as it was."""
         from airflow_accel_provider.triggers._follow import Followed, OwnLook, Stopped, follow
 
-        source = OwnLook(session, self.poll_interval, stopped=lambda: self._is_killed)
+        source = OwnLook(session, self.poll_interval, stopped=lambda: self._is_killed, service=record.service)
         try:
             return asyncio.run(follow(record, source, self.policy, now=_now, log=self.log))
         except Stopped:
@@ -329,12 +338,19 @@ class AcceleratorJobOperator(BaseOperator):
         return Policy(
             fallback_on=tuple(FailureKind(kind) for kind in self.fallback_on),
             on_unproven=self.on_unproven,
-            start_timeout=_timedelta(self.start_timeout),
-            cancel_timeout=_timedelta(self.cancel_timeout),
+            start_timeout=as_timedelta(self.start_timeout),
+            cancel_timeout=as_timedelta(self.cancel_timeout),
         )
 
 
-def _timedelta(value: float | timedelta) -> timedelta:
+def with_job(attempt: Attempt, job: Job) -> Attempt:
+    """Return the attempt with the job that was made for it."""
+    outcome = Outcome.SUBMITTED if attempt.outcome is Outcome.INTENT else attempt.outcome
+    return replace(attempt, job_id=job.id, submitted_at=job.created_at or _now(), outcome=outcome)
+
+
+def as_timedelta(value: float | timedelta) -> timedelta:
+    """Return a duration that may be given in seconds."""
     return value if isinstance(value, timedelta) else timedelta(seconds=value)
 
 

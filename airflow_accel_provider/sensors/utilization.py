@@ -58,7 +58,7 @@ class AcceleratorUtilizationSensor(AcceleratorSensor):
     def problems(self) -> Sequence[Problem]:
         """Return what is wrong with the job and the threshold."""
         return (
-            *check_job(self.job_id, self.job_name, self.region, catalog()),
+            *check_job({"job_id": self.job_id, "job_name": self.job_name}, self.region, catalog()),
             *check_percent("threshold", self.threshold),
             *check_seconds("window", self.window, zero=False),
             *check_seconds("delay", self.delay, zero=True),

@@ -11,12 +11,11 @@ from typing import Any, Protocol
 from airflow_accel_provider.core.decisions import Cancel, Decision, GiveUp, Launch
 from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
 from airflow_accel_provider.core.fallback import decide
-from airflow_accel_provider.core.jobs import Snapshot
+from airflow_accel_provider.core.jobs import Service, Snapshot
 from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import Attempt, Outcome, Record
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorError, GoogleApiError
-from airflow_accel_provider.hooks.ending import end
-from airflow_accel_provider.hooks.polling import look
+from airflow_accel_provider.hooks.services import end, look
 from airflow_accel_provider.hooks.session import GoogleSession
 
 PATIENCE = timedelta(minutes=15)
@@ -130,8 +129,16 @@ class Stopped(Exception):  # noqa: N818 - nothing went wrong: somebody asked the
 class OwnLook:
     """Snapshots for one follower alone, at its own pace; what a task that waits on a worker uses."""
 
-    def __init__(self, session: GoogleSession, poll_interval: float, *, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        session: GoogleSession,
+        poll_interval: float,
+        *,
+        stopped: Callable[[], bool],
+        service: Service = "dataflow",
+    ) -> None:
         self._session = session
+        self._service = service
         self._poll_interval = poll_interval
         self._stopped = stopped
         self._looked = False
@@ -146,12 +153,12 @@ class OwnLook:
         if attempt.job_id is None:
             return Snapshot(job=None)
         wanted = {attempt.job_id: not attempt.is_proven}
-        looked = await asyncio.to_thread(look, self._session, attempt.placement.region, wanted)
+        looked = await asyncio.to_thread(look, self._session, self._service, attempt.placement.region, wanted)
         return looked[attempt.job_id]
 
     async def end(self, attempt: Attempt) -> None:
         """Ask for the job's end."""
-        await asyncio.to_thread(end, self._session, attempt)
+        await asyncio.to_thread(end, self._session, self._service, attempt)
 
     async def _pause(self) -> None:
         """Sleep for an interval, in short steps so that a kill is noticed within a second."""

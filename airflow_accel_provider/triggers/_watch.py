@@ -1,4 +1,4 @@
-"""One poll loop per identity and region, shared by every trigger of a triggerer.
+"""One poll loop per identity, service and region, shared by every trigger of a triggerer.
 
 A thousand deferred tasks that wait for jobs of one project and region cost the same few calls a tick as one of them.
 """
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from airflow_accel_provider.core.jobs import Snapshot
+from airflow_accel_provider.core.jobs import Service, Snapshot
 from airflow_accel_provider.core.record import Attempt
-from airflow_accel_provider.hooks.ending import end
-from airflow_accel_provider.hooks.polling import look
+from airflow_accel_provider.hooks.services import end, look
 from airflow_accel_provider.triggers._sessions import Sessions, Who
 
 _AT_ONCE = 50
@@ -32,9 +31,10 @@ class _Waiter:
 
 @dataclass(slots=True, kw_only=True)
 class _Poll:
-    """The loop of one identity and region: it ticks while anybody waits, and ends after an interval without anybody."""
+    """The loop of one identity, service and region: it ticks while anybody waits, and ends an interval after that."""
 
     who: Who
+    service: Service
     region: str
     sessions: Sessions
     waiting: list[_Waiter] = field(default_factory=list)
@@ -58,7 +58,8 @@ class _Poll:
             wanted[waiter.job_id] = waiter.to_prove or wanted.get(waiter.job_id, False)
         seen: dict[str, Snapshot] | Exception
         try:
-            seen = await self.sessions.call(self.who, partial(look, region=self.region, wanted=wanted))
+            ask = partial(look, service=self.service, region=self.region, wanted=wanted)
+            seen = await self.sessions.call(self.who, ask)
         except Exception as error:  # noqa: BLE001 - whatever it is, every follower must hear of it
             seen = error
         for start in range(0, len(waiting), _AT_ONCE):
@@ -81,13 +82,14 @@ class _Shared:
 
     def __init__(self) -> None:
         self.sessions = Sessions()
-        self._polls: dict[tuple[Who, str], _Poll] = {}
+        self._polls: dict[tuple[Who, Service, str], _Poll] = {}
 
-    def wait(self, who: Who, region: str, waiter: _Waiter) -> None:
+    def wait(self, who: Who, service: Service, region: str, waiter: _Waiter) -> None:
         """Take a waiter into the next tick of its poll, starting that when it rests."""
-        poll = self._polls.get((who, region))
+        key = who, service, region
+        poll = self._polls.get(key)
         if poll is None:
-            poll = self._polls[who, region] = _Poll(who=who, region=region, sessions=self.sessions)
+            poll = self._polls[key] = _Poll(who=who, service=service, region=region, sessions=self.sessions)
             poll.task = asyncio.create_task(self._run(poll))
         poll.waiting.append(waiter)
 
@@ -96,8 +98,8 @@ class _Shared:
         try:
             await poll.run()
         finally:
-            del self._polls[poll.who, poll.region]
-            if all(who != poll.who for who, _ in self._polls):
+            del self._polls[poll.who, poll.service, poll.region]
+            if all(who != poll.who for who, _, _ in self._polls):
                 self.sessions.forget(poll.who)
 
 
@@ -112,11 +114,12 @@ def _shared() -> _Shared:
 
 
 class SharedLook:
-    """Snapshots that come from the poll shared with every other follower of the same identity and region."""
+    """Snapshots that come from the poll shared with every other follower of the same identity, service and region."""
 
-    def __init__(self, who: Who, poll_interval: float) -> None:
+    def __init__(self, who: Who, poll_interval: float, service: Service = "dataflow") -> None:
         self._who = who
         self._poll_interval = poll_interval
+        self._service = service
 
     async def snapshot(self, attempt: Attempt) -> Snapshot:
         """Return the job as the next shared tick sees it."""
@@ -128,9 +131,9 @@ class SharedLook:
             poll_interval=self._poll_interval,
             future=asyncio.get_running_loop().create_future(),
         )
-        _shared().wait(self._who, attempt.placement.region, waiter)
+        _shared().wait(self._who, self._service, attempt.placement.region, waiter)
         return await waiter.future
 
     async def end(self, attempt: Attempt) -> None:
         """Ask for the job's end."""
-        await _shared().sessions.call(self._who, partial(end, attempt=attempt))
+        await _shared().sessions.call(self._who, partial(end, service=self._service, attempt=attempt))

@@ -98,7 +98,7 @@ class AcceleratorJobTrigger(BaseTrigger):
             self.log.error("%s", error)  # noqa: TRY400 - the sentence is all there is to say
             return {"v": self.v, "record": dict(self.record), "failure": None}
         policy = Policy.from_json(self.policy)
-        return event(await follow(record, self._look(), policy, now=_now, log=self.log))
+        return event(await follow(record, self._look(record), policy, now=_now, log=self.log))
 
     async def on_kill(self) -> None:
         """End this record's job as asked, and no other, when a person ended or cleared the task.
@@ -116,24 +116,25 @@ class AcceleratorJobTrigger(BaseTrigger):
         if await self._is_still_deferred():
             self.log.info("kill=ignored reason=task is still deferred")
             return
-        attempt = self._read().open
+        record = self._read()
+        attempt = record.open
         if attempt and attempt.job_id:
             asked = ending(attempt, "the task was killed", Policy.from_json(self.policy), _now())
             self.log.info("kill=%s job=%s", asked.outcome, attempt.job_id)
-            await self._look().end(asked)
+            await self._look(record).end(asked)
 
     def _read(self) -> Record:
         check_version({"v": self.v}, "trigger")
         return Record.from_json(self.record)
 
-    def _look(self) -> SharedLook:
+    def _look(self, record: Record) -> SharedLook:
         who = Who(
             gcp_conn_id=self.gcp_conn_id,
             impersonation_chain=self.impersonation_chain,
             project_id=self.project_id,
             quota_project_id=self.quota_project_id,
         )
-        return SharedLook(who, self.poll_interval)
+        return SharedLook(who, self.poll_interval, record.service)
 
     async def _is_still_deferred(self) -> bool:
         from airflow.sdk.execution_time import task_runner

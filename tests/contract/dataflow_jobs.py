@@ -130,9 +130,9 @@ class Client:
         return next(quota for quota in quotas if quota["metric"] == metric)
 
 
-def until(read: Callable[[], T], is_right: Callable[[T], bool]) -> T:
+def until(read: Callable[[], T], is_right: Callable[[T], bool], *, patience: float = PATIENCE_SECONDS) -> T:
     """Read until what is read is right, and return it."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + patience
     while not is_right(value := read()):
         assert time.monotonic() < deadline, f"Still {value!r}"
         time.sleep(0.02)

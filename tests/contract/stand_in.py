@@ -43,6 +43,10 @@ class StandIn:
                 self.end_headers()
                 self.wfile.write(body)
 
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.do_GET()
+
             def log_message(self, *_: object) -> None:
                 """Stay silent."""
 

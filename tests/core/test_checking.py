@@ -174,6 +174,11 @@ WRONG: list[tuple[Any, str, str]] = [
     ({**GPU, "operator": ["x"]}, "operator-unknown", "There are BeamGpu"),
     ({**GPU, "max_workers": 3}, "parameter-unknown", "Did you mean max_num_workers?"),
     ({**GPU, "threshold": 3}, "parameter-unknown", "pipeline_options"),
+    (
+        {**GPU, "operator": "BeamTpuPipelineOperator", "placement": "tpu-v6e-slice:1x1 in us-east5-b", "use_mps": True},
+        "parameter-unknown",
+        "in the mapping of a fallback",
+    ),
     ({**SPARK, "service_account": "x"}, "parameter-unknown", "environment_config.execution_config.service_account."),
     ({**SPARK, "py_file": "gs://acme-ml/x.py"}, "parameter-unknown", "pyspark_batch.main_python_file_uri."),
     ({**SPARK, "threshold": 3}, "parameter-unknown", "go into properties"),

@@ -98,7 +98,17 @@ def test_only_the_tables_are_read_from_files() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["operators.beam", "sensors.quota", "sensors.proof", "triggers.job", "links", "exceptions", "cli"]
+    "module",
+    [
+        "operators.beam",
+        "operators.dataproc",
+        "sensors.quota",
+        "sensors.proof",
+        "triggers.job",
+        "links",
+        "exceptions",
+        "cli",
+    ],
 )
 def test_importing_is_light(module: str) -> None:
     """Importing what a DAG file imports loads no google, grpc, beam or pandas module."""

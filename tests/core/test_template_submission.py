@@ -116,8 +116,9 @@ def launch(service: Any, request: BeamRequest = FLEX, *, stopped: bool = False) 
         seconds=5,
     )
     pipeline = pipeline_of(request)
-    pipeline.prepare(service)
-    return pipeline.submit(service, place(request), submitting)
+    there = place(request)
+    pipeline.prepare(service, there)
+    return pipeline.submit(service, there, submitting)
 
 
 def test_a_classic_template_is_launched_with_its_address_beside_the_body() -> None:

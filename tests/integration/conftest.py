@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.emulator import Emulator
 from demo.processes import Processes
 from tests.integration.local_google import LocalGoogle
 
@@ -20,11 +18,8 @@ def started_google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalGo
     """Start one emulator for all tests that ask for it."""
     directory = tmp_path_factory.mktemp("local_google")
     processes = Processes(directory)
-    emulator = Emulator(processes, directory / "emulator", world="plenty")
     try:
-        emulator.start()
-        keys = json.loads((directory / "emulator" / "emulator.json").read_text())["keys"]
-        yield LocalGoogle(emulator=emulator, keys=keys, environment=emulator.environment())
+        yield LocalGoogle.start(processes, directory / "emulator")
     finally:
         processes.stop()
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 from airflow.sdk import BaseHook
 
 from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.session import GoogleSession
+from demo.emulator import TIME_SCALE, Emulator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from google.cloud.storage import Bucket
 
-    from demo.emulator import Emulator
+    from demo.processes import Processes
 
 PROJECT = "acme-ml-prod"
 CREATE = "dataflow.projects.locations.jobs.create"
@@ -31,6 +32,14 @@ class LocalGoogle:
     emulator: Emulator
     keys: Mapping[str, str]
     environment: Mapping[str, str]
+
+    @classmethod
+    def start(cls, processes: Processes, state: Path, *, time_scale: str = TIME_SCALE) -> Self:
+        """Start an emulator in the world of plenty; it ends with ``processes``."""
+        emulator = Emulator(processes, state, world="plenty", time_scale=time_scale)
+        emulator.start()
+        keys = json.loads((state / "emulator.json").read_text())["keys"]
+        return cls(emulator=emulator, keys=keys, environment=emulator.environment())
 
     def mark(self) -> int:
         """Return the ledger's newest number, to ask later for what came since."""

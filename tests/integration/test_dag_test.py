@@ -1,34 +1,27 @@
-"""The example under ``dag.test()``, which a DAG author uses before there is any scheduler."""
+"""The examples under ``dag.test()``, which a DAG author uses before there is any scheduler."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from dataclasses import dataclass
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.emulator import Emulator
-from demo.home import DAGS
+from demo.emulator import DAGS, Emulator
+from demo.examples import EXAMPLES
 from demo.processes import Processes
 from demo.stack import Airflow
+from tests.integration.local_google import LocalGoogle
+from tests.integration.shell import DAY, Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shell:
-    """A shell whose Airflow takes the emulator for Google."""
-
-    emulator: Emulator
-    environment: dict[str, str]
-
-    def dags_test(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the example once under ``airflow dags test``."""
-        command = [sys.executable, "-m", "airflow", "dags", "test", "score_digits", *arguments]
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=300)
+L4_PLACES = tuple(
+    f"nvidia-l4 on g2-standard-8 in {region}" for region in ("us-central1", "europe-west4", "asia-southeast1")
+)
+RESERVATION = "projects/acme-ml-prod/zones/us-east5-b/reservations/tpu-night"
+TPU_QUOTA = "cloudquotas.projects.locations.services.quotaInfos.get"
 
 
 @pytest.fixture(scope="module")
@@ -37,28 +30,103 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     directory = tmp_path_factory.mktemp("dag_test")
     processes = Processes(directory)
     try:
-        emulator = Emulator(processes, directory / "emulator", world="stockout-then-quota-then-stock")
+        emulator = Emulator(processes, directory / "emulator", world="plenty")
         emulator.start()
-        airflow = Airflow(processes, directory / "airflow", dags=DAGS, variables=emulator.environment())
+        keys = json.loads((directory / "emulator" / "emulator.json").read_text())["keys"]
+        google = LocalGoogle(emulator=emulator, keys=keys, environment=emulator.environment())
+        airflow = Airflow(processes, directory / "airflow", dags=DAGS, variables=google.environment)
         airflow.prepare()
-        yield Shell(emulator=emulator, environment=airflow.environment)
+        yield Shell(google=google, environment=airflow.environment)
     finally:
         processes.stop()
 
 
-def test_falls_back_and_finishes(shell: Shell) -> None:
+@pytest.fixture
+def bucket(request: pytest.FixtureRequest) -> str:
+    """Return a name that no other test has for its bucket."""
+    return "".join(letter if letter.isalnum() else "-" for letter in request.node.name.lower())[:60].strip("-")
+
+
+def test_falls_back_and_finishes(shell: Shell, bucket: str) -> None:
     """A day is scored under ``dag.test()`` as by a scheduler, the deferral included."""
-    done = shell.dags_test("2026-03-02")
-    output = done.stdout + done.stderr
-    assert done.returncode == 0, output[-4000:]
-    assert '"date": "2026-03-02", "count": 400' in output
+    done = shell.dags_test("score_digits", world="stockout-then-quota-then-stock", bucket=bucket)
+    assert done.status == 0, done.output[-4000:]
+    assert f'"date": "{DAY}", "count": 400' in done.output
+    assert done.kinds == [("stockout", "quota", "done")]
 
 
-def test_a_day_without_images_starts_nothing(shell: Shell) -> None:
+def test_a_day_without_images_starts_nothing(shell: Shell, bucket: str) -> None:
     """A date without images fails in the first task, and no job is made."""
-    before = shell.emulator.ledger()["last"]
-    done = shell.dags_test("2026-05-05")
-    assert done.returncode != 0
-    assert "There are no images for 2026-05-05" in done.stdout + done.stderr
-    methods = {call["method"] for call in shell.emulator.ledger(since=before)["calls"]}
-    assert not {method for method in methods if method.startswith("dataflow.")}
+    done = shell.dags_test("score_digits", world="plenty", bucket=bucket, day="2026-05-05")
+    assert done.status != 0
+    assert "There are no images for 2026-05-05" in done.output
+    assert not {method for method in done.methods if method.startswith("dataflow.")}
+
+
+@pytest.mark.parametrize(
+    ("world", "kinds", "regions", "device"),
+    [
+        ("reserved-tpu", ("done", "not tried", "not tried"), ["us-east5"], ("tpu-v6e-slice", 4, RESERVATION)),
+        ("reservation-taken", ("stockout", "done", "not tried"), ["us-west4"], ("tpu-v5-lite-podslice", 4, "")),
+        ("tpu-stockout", ("stockout", "stockout", "done"), ["us-west4", "us-central1"], ("nvidia-l4", 1, "")),
+    ],
+)
+def test_a_reserved_tpu_another_tpu_or_a_gpu(
+    *, shell: Shell, bucket: str, world: str, kinds: tuple[str, ...], regions: list[str], device: tuple[str, int, str]
+) -> None:
+    """The digits are scored on the reservation's TPU, on another if it is taken, and on a GPU if there is no TPU."""
+    done = shell.dags_test("score_on_tpu", world=world, bucket=bucket)
+    assert done.status == 0, done.output[-4000:]
+    assert done.kinds == [kinds]
+    assert done.regions == regions
+    assert set(done.devices) == {device}
+    assert ("compute.reservations.get" in done.methods, TPU_QUOTA in done.methods) == (True, world != "reserved-tpu")
+    assert len(set(shell.predictions(bucket, f"digits/tpu-predictions/{DAY}.jsonl"))) == 400
+
+
+def test_parts_move_to_the_region_that_has_room(shell: Shell, bucket: str) -> None:
+    """A day in three parts is scored once and whole, though one region is out of stock and another out of quota."""
+    done = shell.dags_test("score_regions", world="stockout-then-quota-then-stock", bucket=bucket)
+    assert done.status == 0, done.output[-4000:]
+    (room,) = done.values["room"]
+    assert (room["placement"], room["region"], room["known"]) == (L4_PLACES[0], "us-central1", True)
+    (told,) = done.values["split"]
+    assert tuple(part["placement"] for part in told) == L4_PLACES
+    assert done.kinds == [
+        ("stockout", "quota", "done"),
+        ("quota", "stockout", "done"),
+        ("done", "not tried", "not tried"),
+    ]
+    assert sorted(done.regions) == [*["asia-southeast1"] * 3, *["us-central1"] * 2]
+    assert done.devices == [("nvidia-l4", 1, "")] * 3
+    found = shell.predictions(bucket, f"digits/region-predictions/{DAY}/")
+    assert (len(found), len(set(found)), done.values["check"][0]["count"]) == (400, 400, 400)
+
+
+@pytest.mark.parametrize(
+    ("world", "accelerator", "precision"),
+    [("plenty", "nvidia-l4", None), ("l4-stockout", "nvidia-tesla-t4", "float16")],
+)
+def test_a_template_is_told_what_its_accelerator_needs(
+    shell: Shell, bucket: str, world: str, accelerator: str, precision: str | None
+) -> None:
+    """The Flex Template scores in half precision where it ends on a T4, and as its author meant it on an L4."""
+    done = shell.dags_test("score_from_template", world=world, bucket=bucket)
+    assert done.status == 0, done.output[-4000:]
+    assert done.kinds == [EXAMPLES["flex"].worlds[world]]
+    assert done.devices == [(accelerator, 1, "")]
+    (result,) = done.values["score"]
+    options = shell.google.job(result["job_id"], result["region"])["environment"]["sdkPipelineOptions"]["options"]
+    assert options.get("dtype") == precision
+    assert len(set(shell.predictions(bucket, f"digits/template-predictions/{DAY}.jsonl"))) == 400
+
+
+def test_cpus_come_last(shell: Shell, bucket: str) -> None:
+    """Where no accelerator is in stock the day is scored on CPUs, and the job asks for no accelerator."""
+    done = shell.dags_test("score_last_resort", world="nowhere", bucket=bucket)
+    assert done.status == 0, done.output[-4000:]
+    assert done.kinds == [("stockout", "stockout", "done")]
+    assert done.devices == [("", 0, "")]
+    (result,) = done.values["score"]
+    assert "worker_accelerator" not in json.dumps(shell.google.job(result["job_id"], result["region"])["environment"])
+    assert len(set(shell.predictions(bucket, f"digits/last-resort-predictions/{DAY}.jsonl"))) == 400

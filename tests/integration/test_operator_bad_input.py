@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorQuotaError, AcceleratorWarning
+from airflow_accel_provider.operators.beam import BeamTpuPipelineOperator
 from tests.integration.local_google import PROJECT
 from tests.integration.pipelines import BUCKET, IMAGE, run_of, score
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tests.integration.local_google import LocalGoogle
 
+TPU = BeamTpuPipelineOperator
 SUBNETWORK = "regions/us-central1/subnetworks/ml"
 
 # Each row: what is said wrongly, and what the one line of the error says of it.
@@ -34,6 +36,26 @@ AT_PARSE: list[tuple[str, dict[str, Any], str]] = [
     ("L4 on N1", {"placement": "nvidia-l4 on n1-standard-8 in us-central1"}, r"needs G2, such as g2-standard-4"),
     ("zone", {"placement": "nvidia-l4 in us-central1-a", "region": "europe-west4"}, r"us-central1-a is not in region"),
     ("location", {"placement": "nvidia-l4"}, r"no location; add 'in REGION'"),
+    (
+        "topology and machine",
+        {"kind": TPU, "placement": "tpu-v6e-slice:2x2 on ct6e-standard-1t in us-east5-b"},
+        r"placement: tpu-v6e-slice:2x2 requires the machine type ct6e-standard-4t, not ct6e-standard-1t\.",
+    ),
+    (
+        "topology",
+        {"kind": TPU, "placement": "tpu-v6e-slice:3x3 in us-east5-b"},
+        r"placement: tpu-v6e-slice comes as 1x1, 2x2, 2x4, not 3x3\..* The nearest is tpu-v6e-slice:2x4\.",
+    ),
+    (
+        "topology and machine in a fallback",
+        {
+            "kind": TPU,
+            "placement": "tpu-v6e-slice:1x1 in us-east5-b",
+            "fallback": ["tpu-v5-lite-podslice:2x2 on ct5lp-hightpu-1t in us-west4-a"],
+        },
+        r"fallback\[0\]: tpu-v5-lite-podslice:2x2 requires the machine type ct5lp-hightpu-4t, not ct5lp-hightpu-1t\.",
+    ),
+    ("a GPU first", {"kind": TPU}, r"nvidia-l4 is not a TPU; use BeamGpuPipelineOperator for it, or name a TPU first"),
     ("subnetwork", {"fallback": ["nvidia-l4 in us-east1"], "subnetwork": SUBNETWORK}, r"needs one in us-east1"),
     ("zone in options", {"pipeline_options": {"worker_zone": "us-central1-a"}}, r"worker_zone does not go here"),
     ("region in options", {"pipeline_options": {"region": "us-east1"}}, r"region does not go here; say it in the plac"),
@@ -84,13 +106,15 @@ AT_PARSE: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "said"), [row[1:] for row in AT_PARSE], ids=[row[0] for row in AT_PARSE])
-def test_is_refused_at_parse(wrong: dict[str, Any], said: str) -> None:
-    """What cannot work is refused when the operator is made, in one line that says what would."""
+def test_is_refused_at_parse(google: LocalGoogle, wrong: dict[str, Any], said: str) -> None:
+    """What cannot work is refused when the operator is made, in one line that says what would; nothing is started."""
+    since = google.mark()
     with pytest.raises(AcceleratorConfigurationError) as refused:
         score(**wrong)
     head, line = str(refused.value).splitlines()
     assert head == "score cannot run, 1 error:"
     assert re.search(said, line)
+    assert google.created(since=since) == []
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -182,9 +206,21 @@ TEMPLATED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("labels", {"labels": {"team": "{{ params.label }}"}}, r"labels\.team: 'Vision!' is not a label's value"),
     ("project", {"project_id": "{{ params.number }}"}, r"project_id: '1234567890' is not a project id"),
+    (
+        "topology and machine",
+        {"kind": TPU, "placement": "tpu-v6e-slice:{{ params.topology }} on ct6e-standard-1t in us-east5-b"},
+        r"placement: tpu-v6e-slice:2x2 requires the machine type ct6e-standard-4t, not ct6e-standard-1t\.",
+    ),
     ("image and network", {"subnetwork": "{{ params.bad }}"}, r"subnetwork: 'nvidia-l5' does not say its region"),
 ]
-PARAMS = {"bad": "nvidia-l5", "region": "us-centrl1", "path": "acme-ml/tmp", "label": "Vision!", "number": "1234567890"}
+PARAMS = {
+    "bad": "nvidia-l5",
+    "region": "us-centrl1",
+    "path": "acme-ml/tmp",
+    "label": "Vision!",
+    "number": "1234567890",
+    "topology": "2x2",
+}
 
 
 @pytest.mark.parametrize(("wrong", "said"), [row[1:] for row in TEMPLATED], ids=[row[0] for row in TEMPLATED])

@@ -96,3 +96,16 @@ def test_a_reservation_elsewhere_is_refused_at_parse(google: LocalGoogle) -> Non
         AcceleratorConfigurationError, match=r"The reservation is in us-east5-b, but .* is in us-east5-a"
     ):
         run(google, "reserved-tpu", placement="tpu-v6e-slice:2x2 in us-east5-a", service_options=[]).make()
+
+
+def test_a_rendered_reservation_elsewhere_is_refused_at_start(google: LocalGoogle) -> None:
+    """A template that turns out to be a reservation in another zone is one error, and nothing is asked or started."""
+    mark = google.mark()
+    said = {"reservation": "{{ params.held }}", "placement": "tpu-v6e-slice:2x2 in us-east5-a", "service_options": []}
+    with pytest.raises(AcceleratorConfigurationError) as refused:
+        run(google, "reserved-tpu", run={"params": {"held": HELD}}, **said).execute()
+    head, line = str(refused.value).splitlines()
+    assert head == "score cannot run, 1 error:"
+    assert re.search(r"reservation: The reservation is in us-east5-b, but .* is in us-east5-a", line)
+    assert google.calls("compute.reservations.get", since=mark) == []
+    assert google.created(since=mark) == []

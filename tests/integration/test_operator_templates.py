@@ -222,3 +222,19 @@ def test_a_wrong_template_is_one_error(google: LocalGoogle, spec: Any, wrong: di
     assert "1 error" in str(refused.value)
     assert google.calls(LAUNCH, since=since) == []
     assert run.stored == {}
+
+
+def test_each_region_may_have_its_own_template(google: LocalGoogle) -> None:
+    """The address of a template follows the place, and each of the addresses must be there."""
+    httpx.put(f"{google.emulator.url}/_emulator/templates", json={TEMPLATE_IMAGE: ECHO}, trust_env=False)
+    google.bucket(BUCKET).blob("us-central1/echo.json").upload_from_string(json.dumps(SPEC))
+    said = {"flex_template": f"gs://{BUCKET}/{{region}}/echo.json"}
+    run = template_run(google, **said)
+    with pytest.raises(TaskDeferred):
+        run.execute()
+    google.cancel({"id": run.xcom["dataflow_job_id"], "location": "us-central1"})
+    with pytest.raises(
+        AcceleratorConfigurationError, match=rf"There is no gs://{BUCKET}/us-east1/echo\.json"
+    ) as refused:
+        template_run(google, fallback=["nvidia-l4 in us-east1"], **said).execute()
+    assert "1 error" in str(refused.value)

@@ -135,6 +135,37 @@ def test_a_refusal_fails_in_every_mode(google: LocalGoogle, mode: dict[str, Any]
         run_of(AcceleratorReservationSensor, reservation=RESERVATION, soft_fail=True, **mode).run()
 
 
+NO_JOB: list[tuple[type, dict[str, Any], str]] = [
+    (
+        AcceleratorProofSensor,
+        {"job_id": "2026-03-02_01_02_03-4"},
+        r"wait failed: us-central1 has no job 2026-03-02_01_02_03-4 in project acme-ml-prod; ",
+    ),
+    (
+        AcceleratorUtilizationSensor,
+        {"job_id": "2026-03-02_01_02_03-4"},
+        r"wait failed: us-central1 has no job 2026-03-02_01_02_03-4 in project acme-ml-prod; ",
+    ),
+    (
+        AcceleratorProofSensor,
+        {"job_name": "no-such-job"},
+        r"wait failed: us-central1 has no job named no-such-job in project acme-ml-prod; ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "said", "told"), NO_JOB)
+@pytest.mark.parametrize("mode", MODES, ids=["deferrable", "poke", "reschedule"])
+def test_a_job_that_is_not_there(
+    google: LocalGoogle, kind: type, said: dict[str, Any], told: str, mode: dict[str, Any]
+) -> None:
+    """A sensor for a job that does not exist is one error in every mode, at the first look, and nothing is started."""
+    since = google.mark()
+    with pytest.raises(AcceleratorConfigurationError, match=told):
+        run_of(kind, region="us-central1", **said, **mode).run()
+    assert google.created(since=since) == []
+
+
 def test_a_triggers_refusal_is_the_tasks(google: LocalGoogle) -> None:
     """A permission that is taken away while a sensor is deferred fails it with the same text."""
     google.emulator.set_world("reserved-tpu")
@@ -243,7 +274,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (AcceleratorQuotaSensor, {"placements": ["tpu-v6e-slice:3x2 in us-east5"]}, r"comes as 1x1, 2x2, 2x4, not 3x2"),
     (AcceleratorQuotaSensor, {"placements": [L4], "num_workers": 0}, r"num_workers: 0 does not do; give a whole"),
     (AcceleratorQuotaSensor, {"placements": [L4], "on_unknown": "waits"}, r"on_unknown: .*Did you mean 'wait'\?"),
-    (AcceleratorProofSensor, {"region": "us-central1"}, r"There is no job; give job_id= or job_name="),
+    (AcceleratorProofSensor, {"region": "us-central1"}, r"There is no job; give job_id=, job_name= or batch_id="),
     (AcceleratorProofSensor, {"region": "us-central1", "job_id": "a", "job_name": "b"}, r"There are two jobs"),
     (
         AcceleratorProofSensor,

@@ -138,7 +138,8 @@ def _bare(signals: Signals) -> Failure | None:
 def _raised(heard: Sequence[Heard], signals: Signals) -> Failure | None:
     """Return the failure of a job that failed by what its own code printed."""
     code = [message.whole for message in heard if message.ran_user_code]
-    spark_ran = signals.service == "dataproc" and signals.accelerator_confirmed
+    spark = signals.service == "dataproc"
+    spark_ran = spark and signals.accelerator_confirmed
     if not signals.has_failed or not (code or spark_ran):
         return None
     said = next((text for text in code if "Traceback (most recent call last)" in text), None)
@@ -147,7 +148,7 @@ def _raised(heard: Sequence[Heard], signals: Signals) -> Failure | None:
         kind=FailureKind.USER_CODE,
         scope=Scope.JOB,
         region=signals.region,
-        explanation="the pipeline's own code raised" if code else "the batch failed after it had used its GPU",
+        explanation=f"the {'batch' if spark else 'pipeline'}'s own code raised" if code else "the batch failed after it had used its GPU",
         advice="read the last lines of its output; no other place would change it",
         evidence=tail(said or last),
     )

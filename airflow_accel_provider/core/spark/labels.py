@@ -9,6 +9,8 @@ import hashlib
 import re
 from collections.abc import Mapping
 
+from airflow_accel_provider.core.identity import OWNER, label_value
+
 MOST_LABELS = 32
 _LENGTH = 63
 LABEL_FORM = "up to 63 lower-case letters, digits and '-', starting with a letter and not ending in '-'"
@@ -33,6 +35,11 @@ def spark_label(text: str) -> str:
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return f"{f'x{plain}'[: _LENGTH - 9]}-{digest}"
+
+
+def owns_batch(owner: str, labels: Mapping[str, str]) -> bool:
+    """Tell whether a batch with these labels was started by this owner."""
+    return labels.get(OWNER) == spark_label(label_value(owner))
 
 
 def spark_labels(labels: Mapping[str, str]) -> dict[str, str]:

@@ -47,6 +47,12 @@ class SparkRequest:
         fill = filler(candidate.placement)
         return replace(merged, **{spec.name: map_strings(fill, getattr(merged, spec.name)) for spec in fields(merged)})
 
+    @property
+    def main_file(self) -> str | None:
+        """The file that the batch runs, ``None`` where it names a class or what it runs is not known."""
+        found = [inside(self.batch, path) for path in _MAINS]
+        return next((uri for uri in found if isinstance(uri, str)), None)
+
     def settled(self) -> SparkRequest:
         """Return the same request with everything said in one place: what has a parameter moves out of the batch.
 
@@ -76,6 +82,16 @@ MOVED = {
     "ttl": ("environment_config", "execution_config", "ttl"),
 }
 """Parameters that a batch can also say, and where in it."""
+
+
+# Dataproc API v1, discovery document: where each kind of batch names what it runs.
+_MAINS = (
+    ("pyspark_batch", "main_python_file_uri"),
+    ("spark_batch", "main_jar_file_uri"),
+    ("spark_sql_batch", "query_file_uri"),
+    ("spark_r_batch", "main_r_file_uri"),
+    ("pyspark_notebook_batch", "notebook_file_uri"),
+)
 
 
 def inside(batch: Any, path: tuple[str, ...]) -> Any:

@@ -13,7 +13,7 @@ from airflow_accel_provider.core.validation._templated import is_templated
 _WORDS = {"on_unproven": ("warn", "fail"), "wait_until": ("done", "proven")}
 _SWITCHES = ("deferrable", "drain_pipeline")
 _TEXTS = ("project_id", "gcp_conn_id", "quota_project_id", "job_name", "region")
-_SECONDS = ("poll_interval", "start_timeout", "cancel_timeout")
+_SECONDS = ("poll_interval", "start_timeout", "cancel_timeout", "proof_grace")
 _LONGEST_SECONDS = 366 * 24 * 3600.0
 # After somebody's cancel nothing is ever started elsewhere, whatever fallback_on says.
 _MOVABLE = tuple(str(kind) for kind in FailureKind if kind is not FailureKind.CANCELLED)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
-from airflow_accel_provider.core.jobs import Job, Worker
+from airflow_accel_provider.core.jobs import Job, Snapshot, Worker
 from airflow_accel_provider.core.problems import nearest
 from airflow_accel_provider.core.waiting.answers import Never, NotYet
 
@@ -16,7 +16,7 @@ _MOST_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobQuestion:
-    """A job by its id or by its exact name.
+    """A job by its id or by its exact name, or a Spark batch by its id.
 
     With ``awaited_since`` (a time in ISO form) a job that does not exist is waited for, and one of its name that had
     ended before that time is not the one that is meant.
@@ -25,11 +25,14 @@ class JobQuestion:
     region: str
     job_id: str | None = None
     job_name: str | None = None
+    batch_id: str | None = None
     awaited_since: str | None = None
 
     @property
     def subject(self) -> str:
         """The job as a person names it."""
+        if self.batch_id:
+            return f"batch {self.batch_id}"
         return f"job {self.job_id}" if self.job_id else f"a job named {self.job_name}"
 
 
@@ -37,13 +40,15 @@ class JobQuestion:
 class JobFacts:
     """What was read of a job.
 
-    ``others`` are the active jobs of the region, read only where the job was not found.
+    ``others`` are the active jobs of the region, read only where the job was not found. ``batch`` is all that a Spark
+    batch shows.
     """
 
     project: str
     job: Job | None
     workers: tuple[Worker, ...] = ()
     others: tuple[Job, ...] = ()
+    batch: Snapshot | None = None
 
 
 def chosen(jobs: Sequence[Job], question: JobQuestion) -> Job | None:
@@ -60,7 +65,7 @@ def no_such_job(question: JobQuestion, facts: JobFacts) -> NotYet | Never:
     text = f"{question.region} has no {question.subject.removeprefix('a ')} in project {facts.project}"
     if question.awaited_since:
         return NotYet(text)
-    said = question.job_id or question.job_name or ""
+    said = question.job_id or question.job_name or question.batch_id or ""
     explanation = text + _hint(said, question, facts.others)
     return Never(Failure(kind=FailureKind.CONFIGURATION, scope=Scope.JOB, explanation=explanation))
 
@@ -72,9 +77,9 @@ def _hint(said: str, question: JobQuestion, others: Iterable[Job]) -> str:
         return f"; that is the name of job {by_name[said]}, so give it as job_name="
     if question.job_name and said in by_id:
         return "; that is the id of a job, so give it as job_id="
-    known = by_id if question.job_id else by_name
+    known = by_name if question.job_name else by_id
     if not known:
-        return "; no job is active there"
+        return f"; no {'batch' if question.batch_id else 'job'} is active there"
     near = nearest(said, known)
     if near:
         return f"; did you mean {near}?"

@@ -7,17 +7,18 @@ from datetime import datetime
 from typing import Any
 
 from airflow_accel_provider.core.accelerators import Accelerator, Gpu, Tpu, parse_accelerator
-from airflow_accel_provider.core.console import job_url
+from airflow_accel_provider.core.console import page_of
 from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
-from airflow_accel_provider.core.jobs import Job, Worker
+from airflow_accel_provider.core.jobs import Job, Service, Snapshot, Worker
 from airflow_accel_provider.core.proof import Proof, ProofStatus, prove
+from airflow_accel_provider.core.usage import prove_in_use, prove_spent
 from airflow_accel_provider.core.waiting.answers import Answer, Met, Never, NotYet
 from airflow_accel_provider.core.waiting.jobs import JobFacts, JobQuestion, no_such_job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofQuestion(JobQuestion):
-    """A worker of the job carries the accelerator, or any GPU or TPU where none is named."""
+    """A worker of the job carries the accelerator, or any GPU or TPU where none is named; a Spark batch uses it."""
 
     accelerator: str | None = None
 
@@ -32,6 +33,8 @@ def answer_proof(question: ProofQuestion, facts: JobFacts, now: datetime) -> Ans
     job = facts.job
     if job is None:
         return no_such_job(question, facts)
+    if facts.batch:
+        return _answer_batch(question, facts, facts.batch, job, now)
     proof = _proof(question, facts.workers, now)
     if proof and proof.status is ProofStatus.SEEN:
         return Met(_value(facts.project, job, proof))
@@ -41,6 +44,22 @@ def answer_proof(question: ProofQuestion, facts: JobFacts, now: datetime) -> Ans
     if proof is None:
         return NotYet(f"job {job.id} is {job.state} and none of its workers is up")
     return NotYet(f"worker {proof.machine_type} of job {job.id} in {proof.zone} runs without {question.wanted}")
+
+
+def _answer_batch(question: ProofQuestion, facts: JobFacts, batch: Snapshot, job: Job, now: datetime) -> Answer:
+    """Return whether the service's own figures have the accelerator; nobody sees a batch's workers."""
+    spent, in_use = batch.spent, batch.in_use
+    shown = [*(spent.gpu_seconds if spent else ()), *(in_use.gpus if in_use else ())]
+    wanted = parse_accelerator(question.accelerator) if question.accelerator else Gpu(shown[0] if shown else "any")
+    proof = prove_spent(wanted, spent, now) if spent else prove_in_use(wanted, in_use) if in_use else None
+    if proof and proof.status is ProofStatus.SEEN:
+        return Met(_value(facts.project, job, proof, service="dataproc"))
+    if job.state.is_terminal:
+        text = f"batch {job.id} in {job.region} ended ({job.state}) and {question.wanted} was never seen in use"
+        return Never(Failure(kind=FailureKind.ACCELERATOR_MISSING, scope=Scope.JOB, explanation=text))
+    if proof is None:
+        return NotYet(f"batch {job.id} is {job.state} and shows nothing of what it uses")
+    return NotYet(f"batch {job.id} is {job.state} without {question.wanted}")
 
 
 def _proof(question: ProofQuestion, workers: tuple[Worker, ...], now: datetime) -> Proof | None:
@@ -60,7 +79,7 @@ def _carried(worker: Worker) -> Accelerator | None:
     return Gpu(type_, count) if count else None
 
 
-def _value(project: str, job: Job, proof: Proof) -> dict[str, Any]:
+def _value(project: str, job: Job, proof: Proof, *, service: Service = "dataflow") -> dict[str, Any]:
     return {
         "v": 1,
         "job_id": job.id,
@@ -70,5 +89,5 @@ def _value(project: str, job: Job, proof: Proof) -> dict[str, Any]:
         "zone": proof.zone,
         "state": str(job.state),
         "proof": proof.to_json(),
-        "url": job_url(project=project, region=job.region, job_id=job.id),
+        "url": page_of(service=service, project=project, region=job.region, job_id=job.id),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_accel_provider.core.accelerators import Cpu, Tpu, parse_accelerator
@@ -10,6 +10,7 @@ from airflow_accel_provider.core.locations import is_region, is_zone, region_of
 from airflow_accel_provider.core.placement import Placement, PlacementError
 from airflow_accel_provider.core.problems import Problem, error, nearest, warning
 from airflow_accel_provider.core.reservations import Reservation, ReservationError
+from airflow_accel_provider.core.spark.catalog import spark_catalog
 from airflow_accel_provider.core.validation import check_offer, check_region, check_shape, is_templated
 
 if TYPE_CHECKING:
@@ -71,13 +72,16 @@ def _with_machine(place: Placement, catalog: Catalog) -> Placement:
     return place.on(machine) if machine else place
 
 
-def check_job(job_id: Any, job_name: Any, region: Any, catalog: Catalog) -> Iterator[Problem]:
-    """Yield what is wrong with how a job is named."""
-    if job_id and job_name:
-        yield error("two-jobs", "There are two jobs, job_id and job_name; give one.", "job_id")
-    elif not (job_id or job_name):
-        yield error("job-missing", "There is no job; give job_id= or job_name=.", "job_id")
-    for name, value in (("job_id", job_id), ("region", region)):
+def check_job(names: Mapping[str, Any], region: Any, catalog: Catalog) -> Iterator[Problem]:
+    """Yield what is wrong with how a job is named: one of the names that a parameter each gives."""
+    said = [name for name, value in names.items() if value]
+    first = next(iter(names))
+    if len(said) > 1:
+        yield error("two-jobs", f"There are {_COUNTS[len(said)]} jobs, {_listed(said, 'and')}; give one.", said[0])
+    elif not said:
+        yield error("job-missing", f"There is no job; give {_listed([f'{each}=' for each in names], 'or')}.", first)
+    ids = [(name, value) for name, value in names.items() if name != "job_name"]
+    for name, value in (*ids, ("region", region)):
         if not (value is None or isinstance(value, str) or is_templated(value)):
             yield error("wrong-type", f"{value!r} does not do for {name}; give a text.", name)
     yield from _check_job_region(region, catalog)
@@ -96,6 +100,25 @@ def _check_job_region(region: Any, catalog: Catalog) -> Iterator[Problem]:
         yield warning("unknown-region", f"The catalogue has no region {region}.{hint}", "region")
     else:
         yield error("unknown-region", f"There is no region {region}.{hint}", "region")
+
+
+_COUNTS = {2: "two", 3: "three"}
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    *first, end = words
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def check_batch_accelerator(said: Any, catalog: Catalog) -> Iterator[Problem]:
+    """Yield what is wrong with the accelerator that a Spark batch is expected to have."""
+    known = spark_catalog(catalog).accelerators
+    if said is None or is_templated(said) or (isinstance(said, str) and said.partition(":")[0] in known):
+        return
+    right = next((each.type for each in known.values() if each.compute_type == said), None)
+    near = right or nearest(str(said), known)
+    hint = f" Did you mean {near}?" if near else f" It takes {_listed(list(known), 'or')}."
+    yield error("unknown-accelerator", f"Spark has no accelerator {said}.{hint}", "accelerator")
 
 
 def check_accelerator(said: Any, catalog: Catalog) -> Iterator[Problem]:

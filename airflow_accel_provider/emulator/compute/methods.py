@@ -29,7 +29,7 @@ def get_project(call: Call) -> dict[str, Any]:
         "name": project,
         "creationTimestamp": BEGINNING,
         "defaultNetworkTier": "PREMIUM",
-        "quotas": quotas.to_json(quotas.project_usage(_instances(call, project), call.google.world)),
+        "quotas": quotas.to_json(quotas.project_usage(call.google.machines(), call.google.world)),
         "selfLink": f"{root_of(call)}/projects/{project}",
     }
 
@@ -101,7 +101,7 @@ def _region(call: Call, project: str, region: str) -> dict[str, Any]:
         "creationTimestamp": BEGINNING,
         "status": "UP",
         "zones": [f"{root}/zones/{zone}" for zone in ZONES[region]],
-        "quotas": quotas.to_json(quotas.region_usage(region, _instances(call, project), call.google.world)),
+        "quotas": quotas.to_json(quotas.region_usage(region, call.google.machines(), call.google.world)),
         "selfLink": f"{root}/regions/{region}",
     }
 

@@ -169,7 +169,7 @@ class Dataflow:
         """Tell whether anything still runs for a job."""
         return self.executions.is_running(job.id) or self.launchers.is_running(job.id)
 
-    def _executions(self, folder: str, command: Callable[[Job, Path], Sequence[str]]) -> Executions:
+    def _executions(self, folder: str, command: Callable[[Job, Path], Sequence[str]]) -> Executions[Job]:
         directory = self.google.directory / folder
         return Executions(directory, command=command, surroundings=self._surroundings, on_exit=self._wake_job)
 

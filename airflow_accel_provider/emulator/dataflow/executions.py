@@ -12,13 +12,11 @@ import signal
 import subprocess
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-    from airflow_accel_provider.emulator.dataflow.jobs import Job
 
 GRACE_SECONDS = 3.0
 """Between SIGTERM and SIGKILL. Real time: it is a process that stops."""
@@ -49,31 +47,44 @@ class Surroundings:
         }
 
 
-class Executions:
+class Executed(Protocol):
+    """What a child is run for."""
+
+    @property
+    def id(self) -> str:
+        """Return a name that nothing else has."""
+
+
+J = TypeVar("J", bound=Executed)
+
+
+class Executions(Generic[J]):
     """The children. ``on_exit`` is called, from another thread, with the id of each job whose child has ended.
 
     ``command`` returns what to run for a job in a directory of its own, after it has put there what that reads. The
-    child leaves ``outcome.json`` there.
+    child leaves ``outcome.json`` there; ``lost`` returns the outcome of one that did not, by its exit code and log.
     """
 
     def __init__(
         self,
         directory: Path,
         *,
-        command: Callable[[Job, Path], Sequence[str]],
-        surroundings: Callable[[Job], Surroundings],
+        command: Callable[[J, Path], Sequence[str]],
+        surroundings: Callable[[J], Surroundings],
         on_exit: Callable[[str], None],
+        lost: Callable[[int, Path], Mapping[str, Any]] | None = None,
     ) -> None:
         self._directory = directory
         self._command = command
         self._surroundings = surroundings
         self._on_exit = on_exit
+        self._lost = lost or _lost
         self._lock = threading.RLock()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._waiting: dict[str, Job] = {}
+        self._waiting: dict[str, J] = {}
         self._is_open = True
 
-    def start(self, job: Job) -> None:
+    def start(self, job: J) -> None:
         """Run a job's child, now or when a slot is free."""
         with self._lock:
             if job.id in self._children or not self._is_open:
@@ -131,7 +142,7 @@ class Executions:
             self._children[job.id] = child
             threading.Thread(target=self._watch, args=(job.id, child), name=f"watch-{job.id}", daemon=True).start()
 
-    def _spawn(self, job: Job) -> subprocess.Popen[bytes]:
+    def _spawn(self, job: J) -> subprocess.Popen[bytes]:
         directory = self._path(job.id)
         scratch = directory / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
@@ -157,7 +168,7 @@ class Executions:
         path = self._path(job_id) / "outcome.json"
         with self._lock:
             if self._is_open and not path.exists():
-                path.write_text(json.dumps(_lost(code, self.log(job_id))), encoding="utf-8")
+                path.write_text(json.dumps(self._lost(code, self.log(job_id))), encoding="utf-8")
             del self._children[job_id]
             self._fill_slots()
             is_open = self._is_open

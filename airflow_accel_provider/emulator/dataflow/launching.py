@@ -64,7 +64,7 @@ class Launching:
             where = f"The zone 'projects/{job.project}/zones/{vm.zone}'"
             text = f"{where} does not have enough resources available to fulfill the request.  Try a different zone, or"
             code, text = "ZONE_RESOURCE_POOL_EXHAUSTED", f"{text} try again later."
-        elif refusal := shortage(vm, self._dataflow.workers.supply(job)):
+        elif refusal := shortage(vm, self._dataflow.workers.supply()):
             code, _, text = refusal.reason.partition(": ")
         else:
             return "", ""

@@ -77,7 +77,7 @@ class Lifecycle:
             return self.fail(job, rejection)
         demand, chronicle = job.demand, self._chronicle
         vm = self._workers.wanted(job, zone="")[0]
-        zone = choose_zone(demand, vm, self._workers.supply(job))
+        zone = choose_zone(demand, vm, self._workers.supply())
         pool = job.request["environment"].get("workerPools", [{}])[0]
         most = pool.get("autoscalingSettings", {}).get("maxNumWorkers") or 1000
         chronicle.say(
@@ -95,7 +95,7 @@ class Lifecycle:
 
     def _allocate(self, job: Job) -> Job:
         wanted = self._workers.wanted(job, zone=job.zone or "")
-        answer = allocate(wanted, job.demand, self._workers.supply(job))
+        answer = allocate(wanted, job.demand, self._workers.supply())
         if isinstance(answer, Refusal):
             return self._refused(job, answer, wanted[0].name)
         return self._granted(job, answer)

@@ -62,12 +62,12 @@ class Workers:
             service_account=self._dataflow.worker_email(job),
         )
 
-    def supply(self, job: Job) -> Supply:
-        """Return what a job's project can take VMs from."""
+    def supply(self) -> Supply:
+        """Return what VMs can be taken from."""
         return Supply(
             world=self._google.world,
             reservations=self._google.reservations,
-            existing=self._dataflow.instances.list(job.project),
+            existing=self._google.machines(),
         )
 
     def of(self, job: Job) -> tuple[Instance, ...]:

@@ -1,4 +1,4 @@
-"""Refuses a batch at the door, with everything that is wrong with it, as the service does before anything is started."""
+"""Refuses a batch at the door, with everything that is wrong with it, before anything is started."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def _id_problems(batch_id: str, request_id: str) -> Iterator[str]:
         yield f"Invalid batch id '{batch_id}'. It must be 4-63 characters. Valid characters are /[a-z][0-9]-/"
     if request_id and not REQUEST_ID.fullmatch(request_id):
         yield (
-            f"Invalid request id '{request_id}'. It must contain only letters, numbers, underscores and hyphens, at most"
-            " 40 of them"
+            f"Invalid request id '{request_id}'. It must contain only letters, numbers, underscores and hyphens,"
+            " and at most 40 of them"
         )
 
 
@@ -103,7 +103,7 @@ def _label_problems(labels: Mapping[str, str]) -> Iterator[str]:
         if not LABEL.fullmatch(key):
             yield f"Invalid label key '{key}': it must contain 1 to 63 characters, and conform to RFC 1035"
         if value and not LABEL.fullmatch(value):
-            yield f"Invalid value '{value}' of label '{key}': it must contain 1 to 63 characters, and conform to RFC 1035"
+            yield f"Invalid label value '{value}': it must contain 1 to 63 characters, and conform to RFC 1035"
 
 
 def _execution_problems(execution: Mapping[str, Any]) -> Iterator[str]:
@@ -117,7 +117,8 @@ def _execution_problems(execution: Mapping[str, Any]) -> Iterator[str]:
     if "ttl" in execution:
         ttl = seconds(execution["ttl"])
         if ttl is None or not TTL[0] <= ttl <= TTL[1]:
-            yield f"Invalid ttl '{execution['ttl']}': the minimum is 10 minutes ({TTL[0]}s), the maximum 14 days ({TTL[1]}s)"
+            bounds = f"the minimum is 10 minutes ({TTL[0]}s), the maximum 14 days ({TTL[1]}s)"
+            yield f"Invalid ttl '{execution['ttl']}': {bounds}"
 
 
 def _runtime_problems(request: Mapping[str, Any]) -> Iterator[str]:

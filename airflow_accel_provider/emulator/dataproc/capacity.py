@@ -84,9 +84,7 @@ def _left(kind: str, zone: str, existing: Sequence[Instance], world: World) -> i
     return world.free(kind, zone=zone) - taken
 
 
-def _shortages(
-    wanted: Sequence[Instance], existing: Sequence[Instance], world: World, region: str
-) -> Iterator[str]:
+def _shortages(wanted: Sequence[Instance], existing: Sequence[Instance], world: World, region: str) -> Iterator[str]:
     needs: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for vm in wanted:

@@ -1,4 +1,4 @@
-"""What the service takes, from ``tables.json``: runtimes, accelerators, properties, and which of these mean nothing here."""
+"""What the service takes, from ``tables.json``: runtimes, accelerators and properties, and which mean nothing here."""
 
 from __future__ import annotations
 

@@ -59,6 +59,11 @@ def _dcu(wish: Wish) -> int:
     return (wish.driver_cores + wish.cores * wish.executors) * MILLI_DCU_PER_CORE
 
 
+def _type_word(name: str) -> str:
+    """Return an accelerator type as a word like ``UNSPECIFIED``; how the service writes it is not known."""
+    return name.upper().replace("-", "_")
+
+
 def _accelerators(batch: Batch, field: str, seconds: int) -> dict[str, str]:
     """Return the fields about accelerators: by type from 3.0 on, else one number with its type."""
     wish = batch.wish
@@ -67,4 +72,8 @@ def _accelerators(batch: Batch, field: str, seconds: int) -> dict[str, str]:
     known = SPARK_ACCELERATORS[wish.accelerator]
     is_there = batch.shows_gpus and batch.phase is not Phase.CHURNING
     number = str(wish.executors * wish.gpus * 1000 * seconds if is_there else 0)
-    return {f"{field}{known.label}": number} if wish.names_types else {"acceleratorType": known.label, field: number}
+    return (
+        {f"{field}{known.label}": number}
+        if wish.names_types
+        else {"acceleratorType": _type_word(known.name), field: number}
+    )

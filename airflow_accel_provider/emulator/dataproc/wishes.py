@@ -31,7 +31,7 @@ DEFAULT_ALLOCATION, LONGEST_ALLOCATION = 3600.0, 7200.0
 """Seconds. https://cloud.google.com/dataproc-serverless/docs/guides/dws-serverless, read 2026-11."""
 
 _DEFAULT_CORES, _DEFAULT_INSTANCES, _DEFAULT_DISK_GB = 4, 2, 400
-_SIZE = re.compile(r"([0-9]+)\s*(k|m|g|t)b?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+)\s*(?:(k|m|g|t)b?)?", re.IGNORECASE)
 _MB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
 
 
@@ -79,9 +79,9 @@ def execution_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def megabytes(text: str) -> float | None:
-    """Return a size as Spark writes it (``9600m``) in MB, or None."""
+    """Return a size as Spark writes it (``9600m``, ``10g``, and a bare number in MB) in MB, or None."""
     form = _SIZE.fullmatch(text.strip())
-    return int(form[1]) * _MB[form[2].lower()] if form else None
+    return int(form[1]) * _MB[(form[2] or "m").lower()] if form else None
 
 
 def seconds(text: str) -> float | None:

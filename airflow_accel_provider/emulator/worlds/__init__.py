@@ -34,12 +34,14 @@ WORLD_NAMES = (
     "image-missing",
     "tpu-not-enrolled",
     "launcher-stockout",
+    "executor-churn",
 )
 
-FLAWS = frozenset({"gpu_missing", "launcher_out_of_stock", "tpu_not_enrolled"})
+FLAWS = frozenset({"executor_churn", "gpu_missing", "launcher_out_of_stock", "tpu_not_enrolled"})
 """``gpu_missing``: worker VMs come up without ``guestAccelerators``, and where a TPU was wanted, on a plain machine.
 ``launcher_out_of_stock``: no VM can be had for what launches a template. ``tpu_not_enrolled``: the project was never
-enrolled for TPUs in Dataflow, so that their VMs are refused.
+enrolled for TPUs in Dataflow, so that their VMs are refused. ``executor_churn``: executors of Spark batches find no GPU
+and are replaced for ever, while their batch runs.
 """
 
 PLENTY = 1_000_000

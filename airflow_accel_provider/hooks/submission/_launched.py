@@ -15,7 +15,7 @@ from airflow_accel_provider.core.ways import way_of
 from airflow_accel_provider.hooks.credentials import launcher_credentials
 from airflow_accel_provider.hooks.launcher import Launcher
 from airflow_accel_provider.hooks.submission._files import why_unreadable
-from airflow_accel_provider.hooks.submission._pipeline import Place, Submission, Submitting
+from airflow_accel_provider.hooks.submission._pipeline import Place, Submission, Submitting, addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,23 +42,25 @@ class LaunchedPipeline(ABC):
         """Take the request as the user said it; what differs in a place comes with the place."""
         self._request = request
         self._way = way_of(request)
-        self._command: tuple[str, ...] | None = None
+        self._commands: dict[str, tuple[str, ...]] = {}
 
-    def missing(self, session: GoogleSession, places: Sequence[Place]) -> Sequence[Problem]:  # noqa: ARG002
+    def missing(self, session: GoogleSession, places: Sequence[Place]) -> Sequence[Problem]:
         """Return a problem when the pipeline's file cannot be read from here."""
         name = self._way.parameter
-        reason = why_unreadable(session, str(getattr(self._request, name)))
-        return (error(f"{name.replace('_', '-')}-missing", reason, name),) if reason else ()
+        reasons = [why_unreadable(session, address) for address in addresses(self._request, name, places)]
+        return [error(f"{name.replace('_', '-')}-missing", reason, name) for reason in reasons if reason]
 
-    def prepare(self, session: GoogleSession) -> None:
+    def prepare(self, session: GoogleSession, place: Place) -> None:
         """Fetch and build what the launcher needs, once."""
-        if self._command is None:
-            self._command = self.command(session)
+        key = self._key(place.request)
+        if key not in self._commands:
+            self._commands[key] = self.command(session, place.request)
 
     def submit(self, session: GoogleSession, place: Place, submitting: Submitting) -> Submission:
         """Run the launcher until the job is seen on the server."""
-        if self._command is None or submitting.stopped():
+        if submitting.stopped():
             return Submission()
+        command = self._commands[self._key(place.request)]
         flags = FLAGS[self._way.sdk](
             place.request,
             place.placement,
@@ -70,7 +72,7 @@ class LaunchedPipeline(ABC):
         too_late = time.monotonic() + submitting.seconds
         with (
             launcher_credentials(session) as env,
-            Launcher([*self._command, *flags], env=env, grace_seconds=_GRACE_SECONDS) as launcher,
+            Launcher([*command, *flags], env=env, grace_seconds=_GRACE_SECONDS) as launcher,
         ):
             seen = _until_seen(launcher, submitting, over=lambda: time.monotonic() > too_late)
         if seen.job:
@@ -81,8 +83,11 @@ class LaunchedPipeline(ABC):
         # A launcher that was ended may have made its job in the last moment.
         return Submission(job=submitting.find(), last_lines=last_lines)
 
+    def _key(self, request: BeamRequest) -> str:
+        return repr([getattr(request, name) for name in (self._way.parameter, *self._way.takes)])
+
     @abstractmethod
-    def command(self, session: GoogleSession) -> tuple[str, ...]:
+    def command(self, session: GoogleSession, request: BeamRequest) -> tuple[str, ...]:
         """Return the launcher without the pipeline's flags, fetching and building what it needs."""
 
 

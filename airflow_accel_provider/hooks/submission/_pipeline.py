@@ -61,15 +61,29 @@ class Pipeline(Protocol):
     def missing(self, session: GoogleSession, places: Sequence[Place]) -> Sequence[Problem]:
         """Return what cannot be reached from here, or does not fit what is there. Raises :class:`GoogleApiError`."""
 
-    def prepare(self, session: GoogleSession) -> None:
-        """Fetch and build what every submission needs; does nothing the second time.
+    def prepare(self, session: GoogleSession, place: Place) -> None:
+        """Fetch and build what a submission there needs; does nothing where the same was needed before.
 
         Raises :class:`AcceleratorLaunchError` when something cannot be built, :class:`GoogleApiError` when something
         cannot be fetched.
         """
 
     def submit(self, session: GoogleSession, place: Place, submitting: Submitting) -> Submission:
-        """Submit a job in one place, once. Needs :meth:`prepare` to have been called.
+        """Submit a job in one place, once. Needs :meth:`prepare` to have been called for it.
 
         Raises :class:`AcceleratorLaunchError` when nobody can tell whether there is a job; it can be found by its name.
         """
+
+
+def addresses(request: BeamRequest, name: str, places: Sequence[Place]) -> dict[str, list[Place]]:
+    """Return the pipeline's addresses, of which each region may have its own, with the places that each is for.
+
+    Where no place is known, because something else is wrong, the address is the request's own if it is whole.
+    """
+    if not places:
+        said = getattr(request, name)
+        return {said: []} if isinstance(said, str) and "{" not in said else {}
+    found: dict[str, list[Place]] = {}
+    for place in places:
+        found.setdefault(str(getattr(place.request, name)), []).append(place)
+    return found

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class PythonFile(LaunchedPipeline):
     """A Python file, local or in a bucket."""
 
-    def command(self, session: GoogleSession) -> tuple[str, ...]:
+    def command(self, session: GoogleSession, request: BeamRequest) -> tuple[str, ...]:
         """Return the interpreter and the file."""
-        path = str(local(session, str(self._request.py_file)))
-        options = tuple(self._request.py_options)
-        return tuple(build_argv(py_interpreter=_interpreter(self._request), py_options=options, py_file=path))
+        path = str(local(session, str(request.py_file)))
+        options = tuple(request.py_options)
+        return tuple(build_argv(py_interpreter=_interpreter(request), py_options=options, py_file=path))
 
 
 class PythonModule(LaunchedPipeline):
@@ -37,14 +37,10 @@ class PythonModule(LaunchedPipeline):
         """Return nothing: what the interpreter finds shows when it runs."""
         return ()
 
-    def command(self, session: GoogleSession) -> tuple[str, ...]:  # noqa: ARG002
+    def command(self, session: GoogleSession, request: BeamRequest) -> tuple[str, ...]:  # noqa: ARG002
         """Return the interpreter and the module."""
-        options = tuple(self._request.py_options)
-        return tuple(
-            build_argv(
-                py_interpreter=_interpreter(self._request), py_options=options, py_module=self._request.py_module
-            )
-        )
+        options = tuple(request.py_options)
+        return tuple(build_argv(py_interpreter=_interpreter(request), py_options=options, py_module=request.py_module))
 
 
 class JavaJar(LaunchedPipeline):
@@ -57,18 +53,18 @@ class JavaJar(LaunchedPipeline):
             found.append(error("java-missing", f"There is no java on this worker ({platform.node()}).", "jar"))
         return found
 
-    def command(self, session: GoogleSession) -> tuple[str, ...]:
+    def command(self, session: GoogleSession, request: BeamRequest) -> tuple[str, ...]:
         """Return Java with the jar."""
-        jar = str(local(session, str(self._request.jar)))
-        return ("java", "-cp", jar, self._request.job_class) if self._request.job_class else ("java", "-jar", jar)
+        jar = str(local(session, str(request.jar)))
+        return ("java", "-cp", jar, request.job_class) if request.job_class else ("java", "-jar", jar)
 
 
 class GoBinary(LaunchedPipeline):
     """A binary that was built for this worker's platform."""
 
-    def command(self, session: GoogleSession) -> tuple[str, ...]:
+    def command(self, session: GoogleSession, request: BeamRequest) -> tuple[str, ...]:
         """Return the binary, made executable when it was fetched."""
-        said = str(self._request.go_binary)
+        said = str(request.go_binary)
         binary = local(session, said)
         if str(binary) != said:
             binary.chmod(0o700)

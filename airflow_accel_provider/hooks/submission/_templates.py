@@ -23,7 +23,7 @@ from airflow_accel_provider.core.ways import sdk_of, way_of
 from airflow_accel_provider.exceptions import AcceleratorLaunchError, GoogleApiError
 from airflow_accel_provider.hooks import _wire
 from airflow_accel_provider.hooks.submission._files import local, refusal, why_unreadable
-from airflow_accel_provider.hooks.submission._pipeline import Place, Submission, Submitting
+from airflow_accel_provider.hooks.submission._pipeline import Place, Submission, Submitting, addresses
 
 if TYPE_CHECKING:
     from airflow_accel_provider.core.failures import Failure
@@ -49,10 +49,11 @@ class TemplatePipeline(ABC):
     """
 
     def __init__(self, request: BeamRequest) -> None:
-        """Take the request as the user said it; its address, as all else, may differ with the place."""
+        """Take the request as the user said it; what differs in a place comes with the place."""
+        self._request = request
         self._name = way_of(request).parameter
 
-    def prepare(self, session: GoogleSession) -> None:  # noqa: B027 - there is nothing to prepare
+    def prepare(self, session: GoogleSession, place: Place) -> None:  # noqa: B027 - there is nothing to prepare
         """Do nothing: the template is where the service reads it."""
 
     def submit(self, session: GoogleSession, place: Place, submitting: Submitting) -> Submission:
@@ -81,10 +82,7 @@ class TemplatePipeline(ABC):
 
     def missing(self, session: GoogleSession, places: Sequence[Place]) -> Sequence[Problem]:
         """Return what is wrong with the template, and with what it would be given in each place."""
-        by_address: dict[str, list[Place]] = {}
-        for place in places:
-            # The address may name the place's region.
-            by_address.setdefault(str(getattr(place.request, self._name)), []).append(place)
+        by_address = addresses(self._request, self._name, places)
         found = [self.problems(session, address, those) for address, those in by_address.items()]
         return [problem for problems in found for problem in problems]
 

@@ -15,6 +15,7 @@ from airflow_accel_provider.core.accelerators import Cpu
 from airflow_accel_provider.core.problems import Problem, error, warning
 from airflow_accel_provider.core.spark.properties import runtime_of
 from airflow_accel_provider.core.spark.validation._batch import check_batch
+from airflow_accel_provider.core.spark.validation._call import check_call
 from airflow_accel_provider.core.spark.validation._life import check_life
 from airflow_accel_provider.core.spark.validation._places import check_placement, check_places
 from airflow_accel_provider.core.spark.validation._properties import check_conflicts, check_properties
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from airflow_accel_provider.core.spark.catalog import SparkCatalog
     from airflow_accel_provider.core.spark.request import SparkRequest
 
-__all__ = ["check_candidate", "check_spark"]
+__all__ = ["check_call", "check_candidate", "check_spark"]
 
 # https://cloud.google.com/resource-manager/docs/creating-managing-projects
 _PROJECT = re.compile(r"[a-z][-a-z0-9:.]+[a-z0-9]")

@@ -1,0 +1,76 @@
+"""Brings what a batch names to where it runs: its program into a directory of its own, files beside it."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from airflow_accel_provider.emulator.dataproc.submission import Files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_MAINS = ("mainPythonFileUri", "mainJarFileUri", "queryFileUri")
+
+
+class FileNotThereError(Exception):
+    """A file that a batch names cannot be read."""
+
+
+def fetch(request: Mapping[str, Any], client: Any, directory: Path) -> Files:
+    """Fetch all that a batch names into a directory, which Spark then works in. Raises FileNotThereError."""
+    batch = next(request[kind] for kind in ("pysparkBatch", "sparkBatch", "sparkSqlBatch") if kind in request)
+    main = next((batch[name] for name in _MAINS if batch.get(name)), None)
+
+    def each(uris: Iterable[str]) -> list[Path]:
+        return [_fetch(uri, client, directory) for uri in uris]
+
+    for uri in batch.get("archiveUris", ()):
+        _unpack(uri, client, directory)
+    return Files(
+        main=_fetch(main, client, directory) if main else None,
+        python=each(batch.get("pythonFileUris", ())),
+        jars=each(batch.get("jarFileUris", ())),
+        files=each(batch.get("fileUris", ())),
+    )
+
+
+def _unpack(uri: str, client: Any, directory: Path) -> None:
+    """Unpack an archive into a directory that has its name, or the one behind its ``#``."""
+    plain, _, alias = uri.partition("#")
+    packed = directory / "archives"
+    packed.mkdir(exist_ok=True)
+    path = _fetch(plain, client, packed)
+    target = directory / Path(alias or path.name).name
+    try:
+        if tarfile.is_tarfile(path):
+            shutil.unpack_archive(path, target, "tar", filter="data")
+        else:
+            # A jar is a zip.
+            shutil.unpack_archive(path, target, "zip")
+    except (shutil.ReadError, tarfile.TarError) as error:
+        raise FileNotThereError(f"java.io.IOException: Cannot unpack {uri}: {error}") from error
+
+
+def _fetch(uri: str, client: Any, directory: Path) -> Path:
+    from google.api_core.exceptions import GoogleAPICallError
+
+    parts = urlsplit(uri)
+    if parts.scheme in {"", "file", "local"}:
+        path = Path(unquote(parts.path))
+        if not path.is_file():
+            raise FileNotThereError(f"java.io.FileNotFoundException: File not found: {uri}")
+        return path
+    if parts.scheme != "gs":
+        raise FileNotThereError(f"java.io.IOException: The emulator reads gs:// and file://, not {uri}")
+    # A name is a file's name; nothing is written outside the directory.
+    path = directory / Path(parts.path).name
+    try:
+        client.bucket(parts.netloc).blob(parts.path.lstrip("/")).download_to_filename(str(path))
+    except GoogleAPICallError:
+        path.unlink(missing_ok=True)
+        raise FileNotThereError(f"java.io.FileNotFoundException: File not found: {uri}") from None
+    return path
