@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 STYLES = {"done": "green", "not tried": "dim"}
 WIDTH_WITHOUT_TERMINAL = 120
+PLACE_WIDTH = 50
+"""What a GPU's place needs; a TPU's takes two lines, to leave room for reasons."""
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 
@@ -23,9 +26,9 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_
 def show_attempts(story: Mapping[str, Sequence[Row]]) -> None:
     """Print what became of each place, day by day."""
     table = Table(title="Attempts", title_justify="left", show_lines=False)
-    for column in ("day", "place", "outcome", "reason or proof"):
-        is_place = column == "place"
-        table.add_column(column, overflow="fold", no_wrap=is_place and console.width >= WIDTH_WITHOUT_TERMINAL)
+    place_width = PLACE_WIDTH if console.width >= WIDTH_WITHOUT_TERMINAL else None
+    for column, width in (("day", None), ("place", place_width), ("outcome", None), ("reason or proof", None)):
+        table.add_column(column, overflow="fold", width=width)
     for day, rows in story.items():
         for row in rows:
             first = row is rows[0]
@@ -35,10 +38,15 @@ def show_attempts(story: Mapping[str, Sequence[Row]]) -> None:
                 day if first else "",
                 f"{row.number}. {row.placement}",
                 f"[{style}]{outcome}[/]",
-                row.reason or row.proof,
+                shortened(row.reason) or row.proof,
                 end_section=row is rows[-1],
             )
     console.print(table)
+
+
+def shortened(reason: str) -> str:
+    """Return a reason in which a resource's path is cut down to its end, for only words fold well."""
+    return re.sub(r"projects/\S+/(\w+/[\w-]+)", r"…/\1", reason)
 
 
 def show_results(example: Example, summaries: Sequence[Mapping[str, Any]]) -> None:

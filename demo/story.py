@@ -31,7 +31,7 @@ class Row:
 
     def is_proven_by(self, vms: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether the accelerator that was seen is one that the emulator gave one of these VMs."""
-        seen = {(f"{vm['count']} x {seen_as(vm['accelerator'])} ", f" in {vm['zone']}") for vm in vms}
+        seen = {(carried(vm["count"], seen_as(vm["accelerator"])), f" in {vm['zone']}") for vm in vms}
         return any(self.proof.startswith(device) and self.proof.endswith(zone) for device, zone in seen)
 
 
@@ -40,6 +40,11 @@ def seen_as(accelerator: str) -> str:
     return {"tpu-v5-lite-podslice": "ct5lp", "tpu-v5p-slice": "ct5p", "tpu-v6e-slice": "ct6e"}.get(
         accelerator, accelerator
     )
+
+
+def carried(count: int | None, accelerator: str | None) -> str:
+    """Return what a VM has, followed by a space."""
+    return f"{count} x {accelerator} " if accelerator else "CPUs "
 
 
 def rows_of(record: Mapping[str, Any]) -> list[Row]:
@@ -80,5 +85,5 @@ def untried(number: int, place: Mapping[str, Any]) -> Row:
 def proven(proof: Mapping[str, Any]) -> str:
     """Return a proof as a few words; nothing if no worker was ever looked for."""
     if proof.get("status") == "seen":
-        return f"{proof['count']} x {proof['accelerator']} on {proof['machine_type']} in {proof['zone']}"
+        return f"{carried(proof['count'], proof['accelerator'])}on {proof['machine_type']} in {proof['zone']}"
     return str(proof.get("status", "")).replace("_", " ")

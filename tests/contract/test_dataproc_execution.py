@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tarfile
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,9 @@ from google.cloud.dataproc_v1.services.batch_controller.transports.rest import (
 )
 from google.oauth2 import service_account
 
+from airflow_accel_provider.emulator.dataproc.endings import last_words
 from airflow_accel_provider.emulator.dataproc.installation import SparkMissingError, find_spark
+from airflow_accel_provider.emulator.dataproc.mirror import named_buckets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +36,17 @@ if TYPE_CHECKING:
 
 SCRIPTS = Path(__file__).parent / "batches"
 SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
+CHAINED = """Traceback (most recent call last):
+  File x
+KeyError: 1
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File y
+acme.errors.Lost: it
+INFO bye
+"""
 ORDERS = "country,amount\nde,10\nfr,5\nde,7\n"
 
 # The properties of the command on Google's page, https://cloud.google.com/dataproc-serverless/docs/guides/gpus-serverless.
@@ -327,6 +341,41 @@ def test_without_pyspark_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "meta_path", [])
     with pytest.raises(SparkMissingError, match=r"pip install 'airflow-provider-accel\[spark\]'"):
         find_spark()
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("Traceback (most recent call last):\n  File x\nValueError: bad row\nmore\n", "ValueError: bad row"),
+        (
+            CHAINED,
+            "acme.errors.Lost: it",
+        ),
+        (
+            'Exception in thread "main" org.apache.spark.SparkException: Job aborted\n\tat acme.Main\n',
+            "org.apache.spark.SparkException: Job aborted",
+        ),
+        (
+            "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found.\n",
+            "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found.",
+        ),
+        ("Error: Failed to load class acme.Nothing.\n", "Error: Failed to load class acme.Nothing."),
+        ("26/11/30 INFO SparkContext: all is well\n", ""),
+    ],
+)
+def test_the_last_exception_is_a_batchs_last_word(output: str, words: str) -> None:
+    """Of what Python, a JVM, SQL or the launcher left in the output, the last exception is told, in one line."""
+    assert last_words(output) == words
+
+
+def test_a_batch_reaches_the_buckets_that_it_names(tmp_path: Path) -> None:
+    """A bucket is within reach when its name stands in the request, in a file, or in a file of a packed module."""
+    code, packed = tmp_path / "main.py", tmp_path / "lib.zip"
+    code.write_text("spark.read.csv('gs://in-code/x')")
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("lib/places.py", "BUCKET = 'in-module'")
+    existing = ["in-code", "in-module", "in-request", "elsewhere"]
+    assert named_buckets(existing, '{"args": ["in-request"]}', [code, packed]) == existing[:3]
 
 
 def _processes(path: str) -> list[int]:

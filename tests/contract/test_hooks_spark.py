@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from airflow_accel_provider.hooks.services import end, look
 from airflow_accel_provider.hooks.session import GoogleSession
 from airflow_accel_provider.hooks.spark import SparkHook, refusal
 from airflow_accel_provider.hooks.spark_files import missing_files
+from airflow_accel_provider.triggers._watch import SharedLook
 from demo.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -192,21 +195,46 @@ def test_one_listing_for_many(emulator: Emulator, hook: SparkHook, session: Goog
     assert not emulator.calls(f"{BATCHES}.list", since=since)
 
 
+@dataclass(frozen=True, eq=False)
+class Somebody:
+    """An identity that every follower shares."""
+
+    google: GoogleSession
+
+    async def session(self) -> GoogleSession:
+        """Return the session."""
+        return self.google
+
+
+async def test_followers_share_one_listing(emulator: Emulator, hook: SparkHook, session: GoogleSession) -> None:
+    """Triggers that wait for batches of one region cost one listing a tick, however many they are."""
+    ids = [made(hook) for _ in range(4)]
+    who, since = Somebody(session), emulator.mark()
+    looks = [SharedLook(who, 0.3, "dataproc") for _ in ids]  # type: ignore[arg-type]
+
+    async def follow(look: SharedLook, batch_id: str) -> list[str | None]:
+        seen = [await look.snapshot(attempt_of(batch_id)) for _ in range(3)]
+        return [each.job.id if each.job else None for each in seen]
+
+    followed = await asyncio.gather(*(follow(*each) for each in zip(looks, ids, strict=True)))
+    assert followed == [[batch_id] * 3 for batch_id in ids]
+    assert len(emulator.calls(f"{BATCHES}.list", since=since)) == 3
+    assert not emulator.calls(f"{BATCHES}.get", since=since)
+
+
+def attempt_of(batch_id: str, **said: Any) -> Attempt:
+    """Return an attempt whose batch is of this id."""
+    place = Placement.parse("l4 in us-central1")
+    usual: dict[str, Any] = {"outcome": Outcome.SUBMITTED, "job_id": batch_id, **said}
+    return Attempt(n=1, candidate=0, round=1, placement=place, job_name=batch_id, intent_at=NOW, **usual)
+
+
 def test_end_cancels_the_attempts_batch(hook: SparkHook, session: GoogleSession) -> None:
     """Ending an attempt cancels its batch; one without a batch needs nothing."""
     batch_id = made(hook)
-    attempt = Attempt(
-        n=1,
-        candidate=0,
-        round=1,
-        placement=Placement.parse("l4 in us-central1"),
-        job_name=batch_id,
-        intent_at=NOW,
-        outcome=Outcome.CANCELLING,
-    )
-    end(session, "dataproc", attempt)
+    end(session, "dataproc", attempt_of(batch_id, job_id=None))
     assert in_state(hook, batch_id, JobState.PENDING, JobState.RUNNING)
-    end(session, "dataproc", Attempt.from_json({**attempt.to_json(), "job_id": batch_id}))
+    end(session, "dataproc", attempt_of(batch_id, outcome=Outcome.CANCELLING))
     in_state(hook, batch_id, JobState.CANCELLED)
 
 

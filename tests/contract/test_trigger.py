@@ -141,7 +141,7 @@ def test_a_stored_trigger_holds_ids_and_places_only() -> None:
     }
     assert set(arguments["record"]) == {
         *("v", "owner", "life", "max_tries", "started_at", "project", "prefix", "round", "plan", "attempts"),
-        *("ended", "killed"),
+        *("ended", "killed", "service"),
     }
     assert set(arguments["policy"]) == {
         *("fallback_on", "on_unproven", "wait_until", "drain"),

@@ -21,7 +21,7 @@ L4_PLACES = tuple(
     f"nvidia-l4 on g2-standard-8 in {region}" for region in ("us-central1", "europe-west4", "asia-southeast1")
 )
 RESERVATION = "projects/acme-ml-prod/zones/us-east5-b/reservations/tpu-night"
-TPU_QUOTA = "cloudquotas.projects.locations.services.quotaInfos.get"
+V5E_QUOTA = "TPU-LITE-PODSLICE-V5-per-project-zone"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         google = LocalGoogle(emulator=emulator, keys=keys, environment=emulator.environment())
         airflow = Airflow(processes, directory / "airflow", dags=DAGS, variables=google.environment)
         airflow.prepare()
-        yield Shell(google=google, environment=airflow.environment)
+        with pytest.MonkeyPatch.context() as patch:
+            # What this process asks the emulator is asked in the same way.
+            patch.setenv("AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT", google.environment["AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT"])
+            yield Shell(google=google, environment=airflow.environment)
     finally:
         processes.stop()
 
@@ -66,7 +69,7 @@ def test_a_day_without_images_starts_nothing(shell: Shell, bucket: str) -> None:
 @pytest.mark.parametrize(
     ("world", "kinds", "regions", "device"),
     [
-        ("reserved-tpu", ("done", "not tried", "not tried"), ["us-east5"], ("tpu-v6e-slice", 4, RESERVATION)),
+        ("reserved-tpu", ("done", "quota", "not tried"), ["us-east5"], ("tpu-v6e-slice", 4, RESERVATION)),
         ("reservation-taken", ("stockout", "done", "not tried"), ["us-west4"], ("tpu-v5-lite-podslice", 4, "")),
         ("tpu-stockout", ("stockout", "stockout", "done"), ["us-west4", "us-central1"], ("nvidia-l4", 1, "")),
     ],
@@ -80,7 +83,8 @@ def test_a_reserved_tpu_another_tpu_or_a_gpu(
     assert done.kinds == [kinds]
     assert done.regions == regions
     assert set(done.devices) == {device}
-    assert ("compute.reservations.get" in done.methods, TPU_QUOTA in done.methods) == (True, world != "reserved-tpu")
+    # For what is reserved there is no quota to ask for.
+    assert {call["path"]["quotaInfo"] for call in done.calls if "quotaInfo" in call["path"]} == {V5E_QUOTA}
     assert len(set(shell.predictions(bucket, f"digits/tpu-predictions/{DAY}.jsonl"))) == 400
 
 
@@ -95,7 +99,7 @@ def test_parts_move_to_the_region_that_has_room(shell: Shell, bucket: str) -> No
     assert done.kinds == [
         ("stockout", "quota", "done"),
         ("quota", "stockout", "done"),
-        ("done", "not tried", "not tried"),
+        ("done", "not tried", "quota"),
     ]
     assert sorted(done.regions) == [*["asia-southeast1"] * 3, *["us-central1"] * 2]
     assert done.devices == [("nvidia-l4", 1, "")] * 3
@@ -105,10 +109,10 @@ def test_parts_move_to_the_region_that_has_room(shell: Shell, bucket: str) -> No
 
 @pytest.mark.parametrize(
     ("world", "accelerator", "precision"),
-    [("plenty", "nvidia-l4", None), ("l4-stockout", "nvidia-tesla-t4", "float16")],
+    [("plenty", "nvidia-l4", "float64"), ("l4-stockout", "nvidia-tesla-t4", "float16")],
 )
 def test_a_template_is_told_what_its_accelerator_needs(
-    shell: Shell, bucket: str, world: str, accelerator: str, precision: str | None
+    shell: Shell, bucket: str, world: str, accelerator: str, precision: str
 ) -> None:
     """The Flex Template scores in half precision where it ends on a T4, and as its author meant it on an L4."""
     done = shell.dags_test("score_from_template", world=world, bucket=bucket)
@@ -117,7 +121,7 @@ def test_a_template_is_told_what_its_accelerator_needs(
     assert done.devices == [(accelerator, 1, "")]
     (result,) = done.values["score"]
     options = shell.google.job(result["job_id"], result["region"])["environment"]["sdkPipelineOptions"]["options"]
-    assert options.get("dtype") == precision
+    assert options["dtype"] == precision
     assert len(set(shell.predictions(bucket, f"digits/template-predictions/{DAY}.jsonl"))) == 400
 
 

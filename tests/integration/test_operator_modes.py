@@ -51,7 +51,7 @@ _PASSING = [
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
 ]
 # Whether a doomed attempt is cancelled or fails first, and the service's last words on it, are a matter of seconds.
-_PASSING_KEYS = {"outcome", "evidence", "job_id", "job_name", "submitted_at", "ended_at", "at", "url"}
+_PASSING_KEYS = {"outcome", "evidence", "enders", "job_id", "job_name", "submitted_at", "ended_at", "at", "url"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

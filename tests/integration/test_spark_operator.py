@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
 from dataclasses import dataclass
@@ -386,6 +387,16 @@ def test_killed_task_cancels_its_batch(google: LocalGoogle) -> None:
     killer.join()
     wait_for("its end", lambda: state_of(google, run.xcom["dataproc_batch_id"]) == "CANCELLED", seconds=30)
     assert run.record["killed"]
+
+
+def test_killed_while_deferred(google: LocalGoogle) -> None:
+    """The trigger of a task that is killed cancels the task's batch."""
+    run = etl_run(google)
+    with pytest.raises(TaskDeferred) as deferred:
+        run.execute()
+    asyncio.run(deferred.value.trigger.on_kill())
+    batch_id = run.xcom["dataproc_batch_id"]
+    wait_for("its end", lambda: state_of(google, batch_id) == "CANCELLED", seconds=30)
 
 
 def test_cancel_while_pending_is_seen_to_its_end(google: LocalGoogle) -> None:

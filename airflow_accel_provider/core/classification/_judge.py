@@ -140,6 +140,7 @@ def _raised(heard: Sequence[Heard], signals: Signals) -> Failure | None:
     code = [message.whole for message in heard if message.ran_user_code]
     spark = signals.service == "dataproc"
     spark_ran = spark and signals.accelerator_confirmed
+    program = "batch" if spark else "pipeline"
     if not signals.has_failed or not (code or spark_ran):
         return None
     said = next((text for text in code if "Traceback (most recent call last)" in text), None)
@@ -148,7 +149,7 @@ def _raised(heard: Sequence[Heard], signals: Signals) -> Failure | None:
         kind=FailureKind.USER_CODE,
         scope=Scope.JOB,
         region=signals.region,
-        explanation=f"the {'batch' if spark else 'pipeline'}'s own code raised" if code else "the batch failed after it had used its GPU",
+        explanation=f"the {program}'s own code raised" if code else "the batch failed after it had used its GPU",
         advice="read the last lines of its output; no other place would change it",
         evidence=tail(said or last),
     )
