@@ -24,8 +24,10 @@ def as_jobs(ledger: Mapping[str, Any]) -> dict[str, Any]:
 def _as_job(event: Mapping[str, Any]) -> Mapping[str, Any]:
     if "batch_id" not in event:
         return event
-    told = {"zone": event["location"], **event, "job_id": event["batch_id"]}
+    told = {**event, "job_id": event["batch_id"]}
     told["kind"] = KINDS.get(event["kind"], event["kind"])
+    if event["kind"] == "dataproc.machines.refused":
+        told["zone"] = event["location"]
     if "state" in event:
         told["state"] = STATES.get(event["state"], event["state"])
     return told

@@ -31,7 +31,8 @@ class Row:
 
     def is_proven_by(self, vms: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether the accelerator that was seen is one that the emulator gave one of these VMs."""
-        seen = {(carried(vm["count"], seen_as(vm["accelerator"])), f" in {vm['zone']}") for vm in vms}
+        # Spark shows no VMs, so its proof names no zone.
+        seen = {(carried(vm["count"], seen_as(vm["accelerator"])), vm.get("zone", "")) for vm in vms}
         return any(self.proof.startswith(device) and self.proof.endswith(zone) for device, zone in seen)
 
 
@@ -85,5 +86,6 @@ def untried(number: int, place: Mapping[str, Any]) -> Row:
 def proven(proof: Mapping[str, Any]) -> str:
     """Return a proof as a few words; nothing if no worker was ever looked for."""
     if proof.get("status") == "seen":
-        return f"{carried(proof['count'], proof['accelerator'])}on {proof['machine_type']} in {proof['zone']}"
+        where = f"on {proof['machine_type']} in {proof['zone']}" if proof["zone"] else "in use"
+        return f"{carried(proof['count'], proof['accelerator'])}{where}"
     return str(proof.get("status", "")).replace("_", " ")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_accel_provider.core.result import result
 from airflow_accel_provider.core.validation import is_templated, read_candidates
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorLaunchError, GoogleApiError
+from airflow_accel_provider.links import AcceleratorJobLink, AcceleratorLogsLink
 from airflow_accel_provider.operators._job import AcceleratorJobOperator, as_timedelta, with_job
 from airflow_accel_provider.operators._settings import allowed_regions, catalog
 
@@ -80,6 +81,8 @@ class DataprocGpuBatchOperator(AcceleratorJobOperator):
         "properties": "json",
         "labels": "json",
     }
+    # Nobody sees a batch's VMs, and its page has its metrics.
+    operator_extra_links = (AcceleratorJobLink(), AcceleratorLogsLink())
     ui_color = "#e8f0fe"
     service: ClassVar[Service] = "dataproc"
 

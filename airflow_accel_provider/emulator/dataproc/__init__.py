@@ -3,7 +3,8 @@
 Events in the ledger, each with ``batch_id``, ``uuid`` and ``location``: ``dataproc.batch.created`` (``principal``,
 ``labels``), ``dataproc.batch.returned`` (a request id was repeated), ``dataproc.batch.state`` (``state``,
 ``message``), ``dataproc.batch.requested`` (``state``, ``principal``), ``dataproc.batch.deleted`` (``principal``),
-``dataproc.machines.given`` (``zones``) and ``dataproc.machines.refused`` (``reason``, ``text``).
+``dataproc.machines.given`` (``zones``, and the ``accelerator`` and ``count`` of all executors) and
+``dataproc.machines.refused`` (``reason``, ``text``).
 """
 
 from __future__ import annotations

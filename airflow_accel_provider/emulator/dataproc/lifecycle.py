@@ -77,7 +77,9 @@ class Lifecycle:
         answer = allocate(batch, self._google.machines(), self._google.world)
         if not isinstance(answer, Refusal):
             self._google.dataflow.instances.put(answer)
-            self._event("dataproc.machines.given", batch, zones=sorted({vm.zone for vm in answer}))
+            wish = batch.wish
+            carried = {"accelerator": wish.accelerator or "", "count": wish.executors * wish.gpus}
+            self._event("dataproc.machines.given", batch, zones=sorted({vm.zone for vm in answer}), **carried)
             return self._next(batch, Phase.PROVISIONING, "provisioning")
         self._event("dataproc.machines.refused", batch, reason=answer.kind, text=answer.text)
         wish = batch.wish
