@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import Param, dag, get_current_context, task
-from airflow_accel_provider.sensors.quota import AcceleratorQuotaSensor
 
 from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
+from airflow_accel_provider.sensors.quota import AcceleratorQuotaSensor
 from digits import BUCKET, FIRST_DAY, IMAGES, MODEL, PIPELINE, check, prepare
 
 REGIONS = ("us-central1", "europe-west4", "asia-southeast1")

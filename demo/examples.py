@@ -64,6 +64,7 @@ EXAMPLES: Mapping[str, Example] = {
         about="a Spark batch on L4s, else on A100s, else in another region",
         worlds={
             "l4-stockout": ("stockout", "done", "not tried"),
+            "us-central1-stockout": ("stockout", "stockout", "done"),
             "plenty": ("done", "not tried", "not tried"),
             "no-quota": ("quota", "quota", "quota"),
             "nowhere": ("stockout", "stockout", "stockout"),

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -23,13 +22,14 @@ from airflow_accel_provider.emulator.dataflow.admission import admit
 from airflow_accel_provider.emulator.dataflow.chronicle import Chronicle
 from airflow_accel_provider.emulator.dataflow.commands import launcher_command, worker_command
 from airflow_accel_provider.emulator.dataflow.executions import Executions, Surroundings
-from airflow_accel_provider.emulator.dataflow.jobs import NEVER, Job, Jobs, Phase
+from airflow_accel_provider.emulator.dataflow.jobs import Job, Jobs, Phase
 from airflow_accel_provider.emulator.dataflow.journal import Journal
 from airflow_accel_provider.emulator.dataflow.launching import Launching
 from airflow_accel_provider.emulator.dataflow.lifecycle import Lifecycle
 from airflow_accel_provider.emulator.dataflow.templates import Templates
 from airflow_accel_provider.emulator.dataflow.workers import Workers
 from airflow_accel_provider.emulator.ledger import rfc3339
+from airflow_accel_provider.emulator.passing import Passing
 from airflow_accel_provider.emulator.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -63,28 +63,16 @@ class Dataflow:
         self._lifecycle = Lifecycle(self)
         self._launching = Launching(self, self._lifecycle)
         self._phases = {**self._lifecycle.phases, **self._launching.phases}
-        # Guards the step from reading a job to storing it: calls and the thread both take it.
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._pass_time, name="dataflow", daemon=True)
+        self._passing = Passing("dataflow", self.jobs, step=self._step, broken=self._lifecycle.broken, now=google.now)
+        self._changed = self._passing.changed
 
     def start(self) -> None:
         """Let time pass. Jobs that were executing when an earlier emulator ended are executed anew."""
-        for job in self.jobs.active():
-            if job.due == NEVER:
-                self.jobs.save(replace(job, due=0.0))
-        self._thread.start()
+        self._passing.start()
 
     def stop(self) -> None:
         """Let time stand still and end what executes; jobs stay as they are."""
-        with self._changed:
-            self._is_stopping = True
-            self._changed.notify_all()
-        self.executions.close()
-        self.launchers.close()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._passing.stop(self._end_executions)
 
     def create(
         self, request: Mapping[str, Any], *, project: str, location: str, principal: str, is_new: bool = False
@@ -201,29 +189,14 @@ class Dataflow:
         )
 
     def _wake_job(self, job_id: str) -> None:
-        with self._changed:
-            job = self.jobs.get(job_id)
-            if job and job.due == NEVER and not job.is_over and not self._is_stopping:
-                self.jobs.save(replace(job, due=0.0))
-                self._changed.notify_all()
+        self._passing.wake(lambda: self.jobs.get(job_id))
 
-    def _pass_time(self) -> None:
-        with self._changed:
-            while not self._is_stopping:
-                now = self.google.now().timestamp()
-                for job in self.jobs.due(now):
-                    self._step(job)
-                wait = self.jobs.next_due() - self.google.now().timestamp()
-                if wait > 0 and not self._is_stopping:
-                    self._changed.wait(None if wait == NEVER else wait)
+    def _end_executions(self) -> None:
+        self.executions.close()
+        self.launchers.close()
 
-    def _step(self, job: Job) -> None:
-        try:
-            after = self._phases[job.phase](job)
-        except Exception as error:
-            log.exception("job %s cannot go on", job.id)
-            after = self._lifecycle.broken(job, error)
-        self.jobs.save(after)
+    def _step(self, job: Job) -> Job:
+        return self._phases[job.phase](job)
 
 
 def _check_name(name: str, namesakes: Iterable[Job]) -> None:

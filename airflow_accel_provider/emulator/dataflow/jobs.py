@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.emulator.dataflow.demand import STREAMING, Demand, read_demand
+from airflow_accel_provider.emulator.passing import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from airflow_accel_provider.emulator.database import Database
-
-NEVER = math.inf
-"""``due`` of a job that waits for something other than time."""
 
 TERMINAL = frozenset(f"JOB_STATE_{word}" for word in ("DONE", "FAILED", "CANCELLED", "UPDATED", "DRAINED"))
 

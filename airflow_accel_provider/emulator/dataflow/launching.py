@@ -10,10 +10,11 @@ from airflow_accel_provider.emulator.compute.tables import find_machine
 from airflow_accel_provider.emulator.dataflow import texts
 from airflow_accel_provider.emulator.dataflow.admission import admit
 from airflow_accel_provider.emulator.dataflow.capacity import OPERATION, shortage
-from airflow_accel_provider.emulator.dataflow.jobs import NEVER, Job, Phase
+from airflow_accel_provider.emulator.dataflow.jobs import Job, Phase
 from airflow_accel_provider.emulator.dataflow.launches import Launch
 from airflow_accel_provider.emulator.dataflow.reading import read_message
 from airflow_accel_provider.emulator.dataflow.specs import read_json
+from airflow_accel_provider.emulator.passing import NEVER
 from airflow_accel_provider.emulator.wire import GoogleError
 
 if TYPE_CHECKING:

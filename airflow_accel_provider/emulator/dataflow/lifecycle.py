@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from airflow_accel_provider.emulator.dataflow import texts
 from airflow_accel_provider.emulator.dataflow.capacity import Grant, Refusal, allocate, choose_zone
 from airflow_accel_provider.emulator.dataflow.demand import images
-from airflow_accel_provider.emulator.dataflow.jobs import NEVER, Job, Phase
+from airflow_accel_provider.emulator.dataflow.jobs import Job, Phase
 from airflow_accel_provider.emulator.dataflow.rejection import find_rejection
+from airflow_accel_provider.emulator.passing import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

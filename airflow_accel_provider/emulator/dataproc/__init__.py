@@ -10,7 +10,6 @@ Events in the ledger, each with ``batch_id``, ``uuid`` and ``location``: ``datap
 from __future__ import annotations
 
 import logging
-import threading
 import uuid
 from contextlib import suppress
 from dataclasses import replace
@@ -19,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from airflow_accel_provider.emulator.dataflow.executions import Executions, Surroundings
 from airflow_accel_provider.emulator.dataproc import texts
 from airflow_accel_provider.emulator.dataproc.admission import FailedPreconditionError, admit
-from airflow_accel_provider.emulator.dataproc.batches import NEVER, Batch, Batches
+from airflow_accel_provider.emulator.dataproc.batches import Batch, Batches
 from airflow_accel_provider.emulator.dataproc.commands import Run, lost, worker_command
 from airflow_accel_provider.emulator.dataproc.lifecycle import Lifecycle
 from airflow_accel_provider.emulator.dataproc.wishes import execution_of
 from airflow_accel_provider.emulator.ledger import rfc3339
+from airflow_accel_provider.emulator.passing import Passing
 from airflow_accel_provider.emulator.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -51,27 +51,17 @@ class Dataproc:
             lost=lost,
         )
         self._lifecycle = Lifecycle(self)
-        # Guards the step from reading a batch to storing it: calls and the thread both take it.
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._pass_time, name="dataproc", daemon=True)
+        cycle = self._lifecycle
+        self._passing = Passing("dataproc", self.batches, step=cycle.step, broken=cycle.broken, now=google.now)
+        self._changed = self._passing.changed
 
     def start(self) -> None:
         """Let time pass. Batches that were executing when an earlier emulator ended are executed anew."""
-        for batch in self.batches.active():
-            if batch.due == NEVER:
-                self.batches.save(replace(batch, due=0.0))
-        self._thread.start()
+        self._passing.start()
 
     def stop(self) -> None:
         """Let time stand still and end what executes; batches stay as they are."""
-        with self._changed:
-            self._is_stopping = True
-            self._changed.notify_all()
-        self.executions.close()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._passing.stop(self.executions.close)
 
     def create(
         self, request: Mapping[str, Any], *, location: str, batch_id: str, request_id: str, principal: str
@@ -161,27 +151,7 @@ class Dataproc:
         self.google.ledger.event(kind, batch_id=batch.id, uuid=batch.uuid, location=batch.location, **fields)
 
     def _wake(self, batch_uuid: str) -> None:
-        with self._changed:
-            batch = self.batches.by_uuid(batch_uuid)
-            if batch and batch.due == NEVER and not batch.is_over and not self._is_stopping:
-                self.batches.save(replace(batch, due=0.0))
-                self._changed.notify_all()
-
-    def _pass_time(self) -> None:
-        with self._changed:
-            while not self._is_stopping:
-                for batch in self.batches.due(self.google.now().timestamp()):
-                    self.batches.save(self._step(batch))
-                wait = self.batches.next_due() - self.google.now().timestamp()
-                if wait > 0 and not self._is_stopping:
-                    self._changed.wait(None if wait == NEVER else wait)
-
-    def _step(self, batch: Batch) -> Batch:
-        try:
-            return self._lifecycle.step(batch)
-        except Exception as error:
-            log.exception("batch %s cannot go on", batch.id)
-            return self._lifecycle.broken(batch, error)
+        self._passing.wake(lambda: self.batches.by_uuid(batch_uuid))
 
 
 def _output_path(batch_uuid: str) -> str:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.emulator.dataproc.wishes import Wish, read_wish
+from airflow_accel_provider.emulator.passing import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from airflow_accel_provider.emulator.database import Database
-
-NEVER = math.inf
-"""``due`` of a batch that waits for something other than time."""
 
 TERMINAL = frozenset({"CANCELLED", "SUCCEEDED", "FAILED"})
 

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.emulator.dataproc import texts
-from airflow_accel_provider.emulator.dataproc.batches import NEVER, Batch, Phase
+from airflow_accel_provider.emulator.dataproc.batches import Batch, Phase
 from airflow_accel_provider.emulator.dataproc.capacity import INVALID_ARGUMENT, Refusal, allocate, machines_of
 from airflow_accel_provider.emulator.ledger import rfc3339
+from airflow_accel_provider.emulator.passing import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -35,6 +35,7 @@ WORLD_NAMES = (
     "tpu-not-enrolled",
     "launcher-stockout",
     "executor-churn",
+    "us-central1-stockout",
 )
 
 FLAWS = frozenset({"executor_churn", "gpu_missing", "launcher_out_of_stock", "tpu_not_enrolled"})
