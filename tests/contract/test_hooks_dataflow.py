@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from connections import google_session, plain_connection
 from emulators import Emulator, running
 from stand_in import StandIn
+from submitted import REGION, fresh_name, submit, until
 
 from airflow_accel_provider.core.jobs import Importance, Job, JobState
 from airflow_accel_provider.exceptions import GoogleApiError
@@ -20,14 +20,11 @@ from airflow_accel_provider.hooks.session import GoogleSession
 from airflow_accel_provider.hooks.workers import WorkersHook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-REGION = "us-central1"
 LIST = "dataflow.projects.locations.jobs.list"
 INSTANCES = "compute.instances.aggregatedList"
 REGIONS_GET = "compute.regions.get"
-
-_names = (f"hook-{n}" for n in count())
 
 
 @pytest.fixture(scope="module")
@@ -58,32 +55,6 @@ def hook(session: GoogleSession) -> DataflowHook:
     return DataflowHook(session)
 
 
-def submit(session: GoogleSession, name: str | None = None, **changes: Any) -> str:
-    """Create a job with one L4 whose pipeline is of no interest, and return its id."""
-    body = {
-        "name": name or next(_names),
-        "type": "JOB_TYPE_BATCH",
-        "labels": {"accel-owner": "ab12"},
-        "environment": {
-            "tempStoragePrefix": "storage.googleapis.com/bucket/t",
-            "serviceOptions": ["worker_accelerator=type:nvidia-l4;count:1;install-nvidia-driver"],
-            "workerPools": [{"machineType": "g2-standard-8", "numWorkers": 1}],
-            "sdkPipelineOptions": {"options": {"pipelineUrl": "gs://bucket/pipeline.pb"}},
-        },
-        **changes,
-    }
-    path = f"projects/{session.project}/locations/{REGION}/jobs"
-    return str(session.request("dataflow", "POST", path, body=body)["id"])
-
-
-def until(condition: Callable[[], Any], patience: float = 90.0) -> Any:
-    deadline = time.monotonic() + patience
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.1)
-    return found
-
-
 def ended(hook: DataflowHook, job_id: str) -> Job:
     def job() -> Job | None:
         found = hook.get(job_id, REGION)
@@ -94,7 +65,7 @@ def ended(hook: DataflowHook, job_id: str) -> Job:
 
 def test_jobs_are_found_by_exact_name_with_labels(session: GoogleSession, hook: DataflowHook) -> None:
     """A name finds its own jobs with their labels, not those whose names begin with it."""
-    wanted, longer = next(_names), next(_names)
+    wanted, longer = fresh_name(), fresh_name()
     job_id = submit(session, wanted)
     submit(session, f"{wanted}-{longer}")
     (job,) = hook.find(wanted, REGION)
@@ -105,7 +76,7 @@ def test_jobs_are_found_by_exact_name_with_labels(session: GoogleSession, hook: 
 
 def test_finished_jobs_are_found_too_newest_first(session: GoogleSession, hook: DataflowHook) -> None:
     """Jobs that have ended are found by their name, behind a newer one."""
-    name = next(_names)
+    name = fresh_name()
     first = submit(session, name)
     hook.cancel(first, REGION)
     ended(hook, first)

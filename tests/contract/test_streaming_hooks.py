@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from connections import connection, google_session
 from emulators import Emulator, running
+from submitted import submit, until
 
 from airflow_accel_provider.core.failures import FailureKind
 from airflow_accel_provider.core.fallback import ending
@@ -27,13 +26,13 @@ from airflow_accel_provider.triggers._follow import Followed, OwnLook, follow
 from airflow_accel_provider.triggers.job import AcceleratorJobTrigger, read_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 HERE = Placement.parse("nvidia-l4 on g2-standard-8 in us-central1")
 UPDATE = "dataflow.projects.locations.jobs.update"
 PROVEN, DRAIN = Policy(wait_until="proven"), Policy(wait_until="proven", drain=True)
 
-_names = (f"stream-{n}" for n in count())
+STREAMING = "JOB_TYPE_STREAMING"
 
 
 @pytest.fixture(scope="module")
@@ -62,30 +61,6 @@ def hook(session: GoogleSession) -> Iterator[DataflowHook]:
 def _connected(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_GCP", connection(emulator).as_json())
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
-
-
-def submit(session: GoogleSession, type_: str = "STREAMING") -> str:
-    """Create a job with one L4 whose pipeline is of no interest, and return its id."""
-    body = {
-        "name": next(_names),
-        "type": f"JOB_TYPE_{type_}",
-        "environment": {
-            "tempStoragePrefix": "storage.googleapis.com/bucket/t",
-            "serviceOptions": ["worker_accelerator=type:nvidia-l4;count:1;install-nvidia-driver"],
-            "workerPools": [{"machineType": "g2-standard-8", "numWorkers": 1}],
-            "sdkPipelineOptions": {"options": {"pipelineUrl": "gs://bucket/pipeline.pb"}},
-        },
-    }
-    path = f"projects/{session.project}/locations/us-central1/jobs"
-    return str(session.request("dataflow", "POST", path, body=body)["id"])
-
-
-def until(condition: Callable[[], Any], patience: float = 90.0) -> Any:
-    deadline = time.monotonic() + patience
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.1)
-    return found
 
 
 def job_of(hook: DataflowHook, job_id: str) -> Job:
@@ -145,14 +120,14 @@ MODES = pytest.mark.parametrize("followed", [by_trigger, on_worker])
 @pytest.mark.parametrize("type_", [JobType.BATCH, JobType.STREAMING])
 def test_a_job_says_its_type(session: GoogleSession, hook: DataflowHook, type_: JobType) -> None:
     """A job's type is known whether it is asked for alone or taken from the list."""
-    job_id = submit(session, type_.upper())
+    job_id = submit(session, type=f"JOB_TYPE_{type_.upper()}")
     assert job_of(hook, job_id).type is type_
     assert [job.type for job in hook.list_active("us-central1") if job.id == job_id] == [type_]
 
 
 def test_a_streaming_job_drains(session: GoogleSession, hook: DataflowHook) -> None:
     """A streaming job that is asked to drain ends as drained, and asking again is no error."""
-    job_id = with_workers(session, submit(session))
+    job_id = with_workers(session, submit(session, type=STREAMING))
     end(session, killed(job_id, DRAIN))
     hook.drain(job_id, "us-central1")
     assert ended(hook, job_id) is JobState.DRAINED
@@ -163,14 +138,14 @@ def test_a_streaming_job_drains(session: GoogleSession, hook: DataflowHook) -> N
 @pytest.mark.parametrize("type_", ["BATCH", "STREAMING"])
 def test_what_cannot_drain_is_cancelled(session: GoogleSession, hook: DataflowHook, type_: str) -> None:
     """A batch job, and a streaming job without a worker, is cancelled even where drains are asked."""
-    job_id = submit(session, type_)
+    job_id = submit(session, type=f"JOB_TYPE_{type_}")
     end(session, killed(job_id, DRAIN))
     assert ended(hook, job_id) is JobState.CANCELLED
 
 
 def test_a_drain_can_be_cut_short(session: GoogleSession, hook: DataflowHook) -> None:
     """A job that drains can still be cancelled, and its end is an end either way."""
-    job_id = with_workers(session, submit(session))
+    job_id = with_workers(session, submit(session, type=STREAMING))
     hook.drain(job_id, "us-central1")
     end(session, killed(job_id, PROVEN))
     assert ended(hook, job_id) in {JobState.CANCELLED, JobState.DRAINED}
@@ -181,7 +156,7 @@ async def test_a_proven_job_is_left_running(
     emulator: Emulator, session: GoogleSession, hook: DataflowHook, followed: Any
 ) -> None:
     """Following until the proof leaves a streaming job running, and asks nothing of it."""
-    job_id, mark = submit(session), emulator.mark()
+    job_id, mark = submit(session, type=STREAMING), emulator.mark()
     done = await followed(emulator, record_of(job_id), PROVEN)
     (attempt,) = done.record.attempts
     assert (done.failure, attempt.outcome, attempt.is_proven) == (None, Outcome.RUNNING, True)
@@ -194,7 +169,7 @@ async def test_a_streaming_job_is_not_waited_for(
     emulator: Emulator, session: GoogleSession, hook: DataflowHook, followed: Any
 ) -> None:
     """Following a streaming job to its end is one clear failure, and the job is cancelled."""
-    job_id = submit(session)
+    job_id = submit(session, type=STREAMING)
     done = await followed(emulator, record_of(job_id), Policy())
     assert done.failure is not None
     assert done.failure.kind is FailureKind.CONFIGURATION
@@ -207,7 +182,7 @@ async def test_a_drain_is_seen_through(
     emulator: Emulator, session: GoogleSession, hook: DataflowHook, followed: Any
 ) -> None:
     """Following a job that must drain asks for that and returns when it has drained."""
-    job_id = with_workers(session, submit(session))
+    job_id = with_workers(session, submit(session, type=STREAMING))
     record = record_of(job_id).with_attempt(killed(job_id, DRAIN))
     done = await followed(emulator, record, DRAIN)
     assert (done.record.open, done.record.attempts[-1].outcome) == (None, Outcome.CANCELLED)
@@ -219,7 +194,7 @@ async def test_a_kill_in_the_triggerer_ends_as_asked(
     session: GoogleSession, hook: DataflowHook, policy: Policy, state: JobState
 ) -> None:
     """A deferred task that is killed drains or cancels its job, as asked."""
-    job_id = with_workers(session, submit(session))
+    job_id = with_workers(session, submit(session, type=STREAMING))
     trigger = AcceleratorJobTrigger(
         v=1, record=record_of(job_id).to_json(), policy=policy.to_json(), gcp_conn_id="gcp", poll_interval=0.2
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,11 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_accel_provider.exceptions import (
-    AcceleratorCancelledError,
     AcceleratorConfigurationError,
     AcceleratorStockoutError,
 )
 from demo.waiting import wait_for
+from tests.integration.killing import killed_at_the_end
 from tests.integration.local_google import CREATE
 from tests.integration.pipelines import ECHO, run_of
 
@@ -162,21 +161,9 @@ def test_retry_after_a_failure_tries_all_places_again(google: LocalGoogle) -> No
 def test_killed_on_a_worker(google: LocalGoogle) -> None:
     """A task that is killed while it waits on a worker cancels its job, and its next try is a new wish."""
     run = run_of(google, deferrable=False, pipeline_options=SECONDS, run={"params": {"seconds": LONG}})
-    operator = run.operator()
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            operator.execute(run.context)  # type: ignore[arg-type]
-        except AcceleratorCancelledError as error:
-            raised.append(error)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    old = wait_for("the job's id", lambda: run.xcom.get("dataflow_job_id"), seconds=120)
-    operator.on_kill()
-    worker.join(60)
-    assert [str(error) for error in raised] == ["score was killed; its job was asked to cancel"]
+    with killed_at_the_end(run) as said:
+        old = wait_for("the job's id", lambda: run.xcom.get("dataflow_job_id"), seconds=120)
+    assert said == ["score was killed; its job was asked to cancel"]
     run.params = {"seconds": 0}
     value = run.run()
     assert value["job_id"] != old

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
-from airflow_accel_provider.exceptions import AcceleratorCancelledError, AcceleratorPipelineError
+from airflow_accel_provider.exceptions import AcceleratorPipelineError
 from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.workers import WorkersHook
 from demo.waiting import wait_for
+from tests.integration.killing import killed_at_the_end
 from tests.integration.local_google import CREATE
 from tests.integration.pipelines import run_of
 
@@ -106,31 +106,24 @@ def test_cleared_task_ends_the_job_it_left(google: LocalGoogle, *, deferrable: b
     assert google.job(value["job_id"], "us-central1")["labels"]["accel-life"] == "2"
 
 
+VMS = "compute.instances.aggregatedList"
 WISHES = {False: "cancel", True: "drain if it can, else to cancel"}
 
 
 @ENDS
 def test_killed_on_a_worker(google: LocalGoogle, *, drain: bool, end: str) -> None:
     """A task that is killed while its job waits to be proven ends that job as asked, and leaves none."""
-    # The second look comes late, so that the job has workers that the task has not seen.
+    # The first look sees no VMs and the second comes late, so that the job has workers that the task has not seen.
     run = endless(google, deferrable=False, drain_pipeline=drain, poll_interval=300)
-    operator = run.operator()
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            operator.execute(run.context)  # type: ignore[arg-type]
-        except AcceleratorCancelledError as error:
-            raised.append(error)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    job_id = wait_for("the job's id", lambda: run.xcom.get("dataflow_job_id"), seconds=120)
-    vms = WorkersHook(google.session())
-    wait_for("a worker", lambda: vms.workers_of(job_id, region="us-central1"), seconds=120)
-    operator.on_kill()
-    worker.join(60)
-    assert [str(error) for error in raised] == [f"score was killed; its job was asked to {WISHES[drain]}"]
+    since = google.mark()
+    google.fail(VMS, times=1000, status=403)
+    with killed_at_the_end(run) as said:
+        job_id = wait_for("the job's id", lambda: run.xcom.get("dataflow_job_id"), seconds=120)
+        wait_for("the first look", lambda: google.calls(VMS, since=since), seconds=60)
+        google.heal()
+        vms = WorkersHook(google.session())
+        wait_for("a worker", lambda: vms.workers_of(job_id, region="us-central1"), seconds=120)
+    assert said == [f"score was killed; its job was asked to {WISHES[drain]}"]
     wait_for(end, lambda: google.states(job_id)[-1] == end, seconds=60)
 
 
