@@ -24,7 +24,10 @@ class AcceleratorError(AirflowException):
 
 
 class AcceleratorConfigurationError(AcceleratorError, AirflowFailException):
-    """Something a person must set right: parameters, connection, credentials. Airflow does not retry it."""
+    """Something a person must set right: parameters, connection, credentials, what a job asks for.
+
+    Airflow does not retry it, whatever the task's policy.
+    """
 
 
 class AcceleratorLaunchError(AcceleratorError):
@@ -44,7 +47,7 @@ class GoogleApiError(AcceleratorError):
 
     ``status`` is the HTTP status (0 when there was no answer), ``reason`` Google's word for it (``notFound``,
     ``rateLimitExceeded``, …), ``message`` its sentence, ``method`` the verb and the path. ``retry_after`` is how many
-    seconds the service asks to wait, where it does.
+    seconds the service asks to wait, where it does; ``tried`` says how often it was asked, when that was not once.
     """
 
     def __init__(
@@ -57,10 +60,11 @@ class GoogleApiError(AcceleratorError):
         self.service = service
         self.method = method
         self.retry_after = retry_after
+        self.tried = ""
 
     def __str__(self) -> str:
         answer = str(self.status) if self.status else "no answer"
-        return f"{self.service} {self.method}: {answer} ({self.reason}): {self.message}"
+        return f"{self.service} {self.method}: {answer} ({self.reason}): {self.message}{self.tried}"
 
     @property
     def is_transient(self) -> bool:
@@ -68,13 +72,27 @@ class GoogleApiError(AcceleratorError):
         # Compute Engine answers 403 where the others answer 429.
         return self.status in TRANSIENT_STATUSES or (self.status == 403 and self.reason in _RATE_REASONS)
 
+    @property
+    def kind(self) -> FailureKind:
+        """What it means for a task that it cannot ask Google."""
+        is_refused = self.status in {401, 403} and not self.is_transient
+        return FailureKind.PERMISSION if is_refused else FailureKind.SERVICE
+
 
 class AcceleratorJobError(AcceleratorError):
     """A task whose search or job ended without success; the message is the report a person reads."""
 
 
 class AcceleratorStockoutError(AcceleratorJobError):
-    """No place had the accelerator in stock, or none offers it."""
+    """No place had the accelerator."""
+
+
+class AcceleratorNotOfferedError(AcceleratorStockoutError):
+    """No place that was tried offers the accelerator."""
+
+
+class AcceleratorPreemptedError(AcceleratorStockoutError):
+    """The machines were taken away, and no place was left."""
 
 
 class AcceleratorQuotaError(AcceleratorJobError):
@@ -90,34 +108,53 @@ class AcceleratorPermissionError(AcceleratorJobError):
 
 
 class AcceleratorPipelineError(AcceleratorJobError):
-    """The pipeline's own code, image or configuration failed."""
+    """The pipeline's own code or image failed."""
+
+
+class AcceleratorImageError(AcceleratorPipelineError):
+    """The workers cannot pull or start the container image."""
 
 
 class AcceleratorCancelledError(AcceleratorJobError):
-    """Somebody cancelled the job, or the task was killed."""
+    """Somebody cancelled the job."""
+
+
+class AcceleratorKilledError(AcceleratorCancelledError):
+    """The task was killed on its worker, and its job was asked to end."""
+
+
+class AcceleratorTimeoutError(AcceleratorJobError):
+    """The task's ``execution_timeout`` has passed, and its job was ended."""
 
 
 class AcceleratorServiceError(AcceleratorJobError):
     """The service failed the job or did not answer."""
 
 
-_BY_KIND: dict[FailureKind, type[AcceleratorJobError]] = {
+class AcceleratorUnknownError(AcceleratorServiceError):
+    """The job failed, and nobody knows the words that say why."""
+
+
+_BY_KIND: dict[FailureKind, type[AcceleratorJobError | AcceleratorConfigurationError]] = {
     FailureKind.STOCKOUT: AcceleratorStockoutError,
-    FailureKind.NOT_OFFERED: AcceleratorStockoutError,
-    FailureKind.PREEMPTED: AcceleratorStockoutError,
+    FailureKind.NOT_OFFERED: AcceleratorNotOfferedError,
+    FailureKind.PREEMPTED: AcceleratorPreemptedError,
     FailureKind.QUOTA: AcceleratorQuotaError,
     FailureKind.ACCELERATOR_MISSING: AcceleratorMissingError,
     FailureKind.PERMISSION: AcceleratorPermissionError,
     FailureKind.USER_CODE: AcceleratorPipelineError,
-    FailureKind.IMAGE: AcceleratorPipelineError,
-    FailureKind.CONFIGURATION: AcceleratorPipelineError,
+    FailureKind.IMAGE: AcceleratorImageError,
+    FailureKind.CONFIGURATION: AcceleratorConfigurationError,
     FailureKind.CANCELLED: AcceleratorCancelledError,
+    FailureKind.TIMEOUT: AcceleratorTimeoutError,
+    FailureKind.SERVICE: AcceleratorServiceError,
+    FailureKind.UNKNOWN: AcceleratorUnknownError,
 }
 
 
-def job_error(kind: FailureKind, message: str) -> AcceleratorJobError:
+def job_error(kind: FailureKind, message: str) -> AcceleratorJobError | AcceleratorConfigurationError:
     """Return the exception that a failure of this kind is raised as, in both modes."""
-    return _BY_KIND.get(kind, AcceleratorServiceError)(message)
+    return _BY_KIND[kind](message)
 
 
 class AcceleratorWarning(UserWarning):

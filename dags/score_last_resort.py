@@ -1,6 +1,7 @@
 """Score a day's digits on a GPU if there is one, and on CPUs if there is none: late is better than never.
 
-CPUs come last in ``fallback`` and need neither an accelerator's quota nor its image.
+CPUs come last in ``fallback`` and need neither an accelerator's quota nor its image. A night on which even they are out
+of stock is tried again twice, at growing intervals; a pipeline that raises is not, since it would raise again.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from airflow.sdk import Param, dag
 
 from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator
+from airflow_accel_provider.retry import AcceleratorRetryPolicy
 from digits import BUCKET, FIRST_DAY, IMAGES, MODEL, PIPELINE, check, prepare
 
 PREDICTIONS = "digits/last-resort-predictions/{day}.jsonl"
@@ -38,6 +40,8 @@ def score_last_resort() -> None:
         sdk_container_image="us-docker.pkg.dev/acme-ml-prod/beam/score-digits:2.77.0",
         num_workers=1,
         max_num_workers=2,
+        retries=2,
+        retry_policy=AcceleratorRetryPolicy(),
         pipeline_options={
             "temp_location": "gs://{{ params.bucket }}/tmp",
             "model": f"gs://{{{{ params.bucket }}}}/{MODEL}",

@@ -12,12 +12,16 @@ import pytest
 os.environ["AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL"] = "0"
 
 ROOT = Path(__file__).parent
-LEVELS = ("system", "integration", "contract", "core")
+LEVELS = ("system", "integration", "chaos", "contract", "core")
 """The folders of tests, those whose files take longest first: what begins last should not keep others waiting."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, give each file to one of them, and all that share an Airflow to one."""
+    """Where several processes share the tests, give each file to one of them, and all that share an Airflow to one.
+
+    First, since what divides the tests reads the groups in the same hook.
+    """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     for item in items:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def commands() -> tuple[ModuleType, ...]:
     """Return the modules of all commands. Airflow loads this package for each of its own, so they wait until here."""
-    from airflow_accel_provider.cli import catalog, check, classify, dockerfile, emulator, plan
+    from airflow_accel_provider.cli import catalog, check, classify, dockerfile, emulator, jobs, plan, reap
 
-    return (check, plan, classify, catalog, dockerfile, emulator)
+    return (check, plan, classify, jobs, reap, catalog, dockerfile, emulator)
 
 
 def build_parser(prog: str = "accel") -> argparse.ArgumentParser:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from airflow.sdk import Connection
-
+from airflow_accel_provider.cli._connections import DEFAULT_CONNECTION, told_connection
 from airflow_accel_provider.core.catalog import Catalog
 from airflow_accel_provider.core.checking import beam_request, check_request, problem_json, spark_request
 from airflow_accel_provider.core.planning import plan, questions
@@ -23,8 +21,6 @@ from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.hooks.quota import read_quotas
 from airflow_accel_provider.hooks.session import GoogleSession
 from airflow_accel_provider.hooks.supply import read_supply
-
-_DEFAULT_CONNECTION = "google_cloud_default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,24 +88,12 @@ class Planner:
             "project_id": self.project or request.get("project_id"),
             "quota_project_id": request.get("quota_project_id"),
         }
-        conn_id = self.conn_id or request.get("gcp_conn_id") or _DEFAULT_CONNECTION
+        conn_id = self.conn_id or request.get("gcp_conn_id") or DEFAULT_CONNECTION
         key = json.dumps([conn_id, said])
         if key not in self._sessions:
-            self._sessions[key] = GoogleSession.from_connection(self._connection(conn_id), **said)
+            connection = told_connection(self.conn_id, default=conn_id, endpoint_url=self.endpoint_url)
+            self._sessions[key] = GoogleSession.from_connection(connection, **said)
         return self._sessions[key]
-
-    def _connection(self, conn_id: str) -> Connection:
-        connection = connection_from_environment(conn_id)
-        if connection is None and (self.conn_id or conn_id != _DEFAULT_CONNECTION):
-            raise AcceleratorConfigurationError(
-                f"There is no connection {conn_id!r} in the environment; export {_variable(conn_id)}, "
-                "or leave it out to use Google's default credentials with --project"
-            )
-        found = connection or Connection(conn_id=conn_id, conn_type="google_cloud_platform")
-        if not self.endpoint_url:
-            return found
-        extra = json.dumps({**found.extra_dejson, "endpoint_url": self.endpoint_url})
-        return Connection(conn_id=conn_id, conn_type=found.conn_type, extra=extra)
 
 
 def _places(
@@ -127,17 +111,3 @@ def _spark_places(
 ) -> tuple[PlannedPlace, ...]:
     readings = read_quotas(session, [each.placement.region for each in candidates])
     return spark_plan(spark_request(request), candidates, catalog=catalog, readings=readings)
-
-
-def connection_from_environment(conn_id: str) -> Connection | None:
-    """Return the connection that ``AIRFLOW_CONN_…`` holds, as JSON or as a URI, or ``None``."""
-    said = os.environ.get(_variable(conn_id))
-    if not said:
-        return None
-    if said.lstrip().startswith("{"):
-        return Connection.from_json(said, conn_id)
-    return Connection.from_uri(said, conn_id)
-
-
-def _variable(conn_id: str) -> str:
-    return f"AIRFLOW_CONN_{conn_id.upper()}"

@@ -21,8 +21,8 @@ def commands() -> list[CLICommand]:
     return [
         ActionCommand(
             name="accel",
-            help="Accelerators on Google Cloud: check, plan, explain",
-            description="The commands of accel: check, plan, classify, catalog, dockerfile, emulator.",
+            help="Accelerators on Google Cloud: check, plan, explain, clean up",
+            description="The commands of accel: check, plan, classify, jobs, reap, catalog, dockerfile, emulator.",
             func=run,
             args=(everything,),
         )

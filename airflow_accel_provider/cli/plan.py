@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
+from airflow_accel_provider.cli._connections import logs_apart
 from airflow_accel_provider.cli._deployment import add_deployment, allowed_regions, catalog, today
 from airflow_accel_provider.cli._lines import STDIN, answer_lines, print_error, print_json, read_requests
 from airflow_accel_provider.cli._tables import aligned, problem_rows, show
@@ -44,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan what is asked for and print the plans."""
-    with _logs_apart():
+    with logs_apart():
         # What it needs of Airflow takes seconds to import.
         from airflow_accel_provider.cli._planned import Planner
         from airflow_accel_provider.exceptions import AcceleratorConfigurationError
@@ -58,26 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
         today=today(),
     )
     if arguments.json and arguments.target == STDIN:
-        return answer_lines(_logs_apart()(planner.answer))
+        return answer_lines(logs_apart()(planner.answer))
     try:
         requests = read_requests(arguments.target)
     except (ValueError, OSError) as wrong:
         arguments.wrong(f"{arguments.target}: {wrong}")
     try:
-        with _logs_apart():
+        with logs_apart():
             answers = [planner.plan(request) for request in requests]
     except AcceleratorConfigurationError as unusable:
         return print_error(str(unusable))
     for answer in answers:
         print_json(answer.to_json()) if arguments.json else show(_told(answer))
     return 0 if all(answer.is_ok for answer in answers) else 1
-
-
-@contextmanager
-def _logs_apart() -> Iterator[None]:
-    """Send what Airflow logs, by default to stdout, where it does not mix with answers."""
-    with redirect_stdout(sys.stderr):
-        yield
 
 
 def _told(answer: Planned) -> str:

@@ -11,6 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from airflow_accel_provider.core.catalog import Catalog
+from airflow_accel_provider.core.elsewhere import misplaced
 from airflow_accel_provider.core.options import rendered
 from airflow_accel_provider.core.parameters import AIRFLOW_PARAMETERS, PARAMETERS, SPARK_PARAMETERS
 from airflow_accel_provider.core.policy import Policy
@@ -206,34 +207,18 @@ def _unknown_operator(operator: Any) -> Problem:
     return error("operator-unknown", f"There is no operator {operator!r}. {hint}", "operator")
 
 
-_EXECUTION = "environment_config.execution_config"
-_IN_BATCH = {
-    "service_account": f"{_EXECUTION}.service_account",
-    "service_account_email": f"{_EXECUTION}.service_account",
-    "network": f"{_EXECUTION}.network_uri",
-    "subnetwork": f"{_EXECUTION}.subnetwork_uri",
-    "kms_key": f"{_EXECUTION}.kms_key",
-    "dataflow_kms_key": f"{_EXECUTION}.kms_key",
-    "staging_bucket": f"{_EXECUTION}.staging_bucket",
-    "py_file": "pyspark_batch.main_python_file_uri",
-    "jar": "spark_batch.main_jar_file_uri",
-    "job_class": "spark_batch.main_class",
-}
-"""What other operators have as parameters, and where a batch has it. Source: Dataproc API v1, Batch, read 2026-11."""
-
-
 def _unknown_names(operator: str, keywords: Mapping[str, Any]) -> Iterator[Problem]:
     known = PARAMETERS[operator]
+    told = misplaced(operator, keywords) if "batch" in known else ()
+    yield from told
     for name in keywords:
-        if name in known or name in AIRFLOW_PARAMETERS:
+        if name in known or name in AIRFLOW_PARAMETERS or any(problem.where == name for problem in told):
             continue
         near = nearest(name, known | AIRFLOW_PARAMETERS)
         options = "pipeline_options" if "pipeline_options" in known else "properties"
         hint = f"Did you mean {near}?" if near else f"Options of the job's own go into {options}."
         if name in OVERRIDABLE and "pipeline_options" in known:
             hint = "It is for GPUs; say it in the mapping of a fallback that has some."
-        if "batch" in known and name in _IN_BATCH:
-            hint = f"It goes into batch, as {_IN_BATCH[name]}."
         yield error("parameter-unknown", f"{operator} has no parameter {name!r}. {hint}", name)
 
 

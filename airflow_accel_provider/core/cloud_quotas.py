@@ -35,6 +35,11 @@ class CloudQuota:
         name = self.quota_id.partition("-per-project")[0].replace("-", "_")
         return f"{name} ({', '.join(f'{key} {value}' for key, value in self.dimensions)})" if self.dimensions else name
 
+    @property
+    def is_zonal(self) -> bool:
+        """Whether it is set for single zones, which few projects have."""
+        return self.quota_id.endswith(_OF_ZONE)
+
     def of_zone(self) -> CloudQuota:
         """Return the same quota as it is set for single zones."""
         return replace(self, quota_id=self.quota_id.replace(_OF_REGION, _OF_ZONE))

@@ -22,6 +22,7 @@ class FailureKind(StrEnum):
     USER_CODE = "user_code"
     SERVICE = "service"
     CANCELLED = "cancelled"
+    TIMEOUT = "timeout"
     UNKNOWN = "unknown"
 
 

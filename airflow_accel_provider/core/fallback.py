@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from airflow_accel_provider.core.deadline import Deadline
 from airflow_accel_provider.core.decisions import Cancel, Decision, Finish, GiveUp, Launch, Wait
 from airflow_accel_provider.core.failures import Failure, FailureKind, Resource, Scope
 from airflow_accel_provider.core.jobs import JobState, Service, Snapshot
@@ -43,11 +44,13 @@ def decide(record: Record, snapshot: Snapshot | None, policy: Policy, now: datet
 
 def _living(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> Decision:
     state = snapshot.job.state if snapshot.job else JobState.UNKNOWN
-    if state in _LEAVING:
-        return Wait(record)
     if policy.wait_until == "proven" and state is JobState.RUNNING and _suffices(attempt, snapshot, policy, now):
         proof = attempt.proof or unseen(now, readable=False)
         return Finish(record.with_attempt(replace(attempt, outcome=Outcome.RUNNING, proof=proof)))
+    if policy.deadline and policy.is_over(now):
+        return Cancel(record.with_attempt(timing_out(attempt, policy.deadline, policy, now)))
+    if state in _LEAVING:
+        return Wait(record)
     trouble = _trouble(record, attempt, snapshot, policy, now)
     return Cancel(record.with_attempt(cancelling(attempt, trouble, now))) if trouble else Wait(record)
 
@@ -66,7 +69,15 @@ def ending(attempt: Attempt, reason: str, policy: Policy, now: datetime) -> Atte
 
     Whether the job can drain is seen when it is asked: a batch job, or one without workers, is cancelled.
     """
-    failure = Failure(kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation=reason)
+    return _as_wished(attempt, Failure(kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation=reason), policy, now)
+
+
+def timing_out(attempt: Attempt, deadline: Deadline, policy: Policy, now: datetime) -> Attempt:
+    """Return the attempt as it is once its job is asked to end since the try has no time left."""
+    return _as_wished(attempt, deadline.failure, policy, now)
+
+
+def _as_wished(attempt: Attempt, failure: Failure, policy: Policy, now: datetime) -> Attempt:
     asked = cancelling(attempt, failure, now)
     return replace(asked, outcome=Outcome.DRAINING) if policy.drain else asked
 
@@ -248,6 +259,8 @@ def _after(record: Record, policy: Policy, now: datetime) -> Decision:
         return Finish(record)
     if last and last.failure and not may_move(last, policy):
         return GiveUp(record, last.failure)
+    if policy.deadline and policy.is_over(now):
+        return GiveUp(record, policy.deadline.failure)
     place = next_place(record, policy)
     if place is None:
         return GiveUp(record, exhausted(record))

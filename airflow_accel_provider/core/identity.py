@@ -14,6 +14,10 @@ from collections.abc import Mapping
 OWNER = "accel-owner"
 LIFE = "accel-life"
 ATTEMPT = "accel-attempt"
+DAG = "accel-dag"
+TASK = "accel-task"
+RUN = "accel-run"
+MAP_INDEX = "accel-map-index"
 RESERVED_PREFIX = "accel-"
 
 _NAME_LENGTH = 63  # Dataflow takes 1,024, but VM names are cut from it and other services stop at 63.
@@ -43,12 +47,12 @@ def job_labels(
         OWNER: label_value(owner),
         LIFE: str(life),
         ATTEMPT: str(attempt),
-        "accel-dag": label_value(dag_id),
-        "accel-task": label_value(task_id),
-        "accel-run": label_value(run_id),
+        DAG: label_value(dag_id),
+        TASK: label_value(task_id),
+        RUN: label_value(run_id),
     }
     if map_index >= 0:
-        labels["accel-map-index"] = str(map_index)
+        labels[MAP_INDEX] = str(map_index)
     return labels
 
 

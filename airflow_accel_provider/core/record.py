@@ -20,6 +20,8 @@ from airflow_accel_provider.core.proof import Proof
 from airflow_accel_provider.core.usage import Spent
 
 VERSION = 1
+RECORD_KEY = "accel_job"
+"""The key of ``task_state_store`` under which a task instance's record is kept."""
 
 
 class UnknownVersionError(ValueError):
@@ -170,7 +172,7 @@ class Record:
     ``owner`` is minted once per task instance, ``life`` counts the user's wishes, ``max_tries`` is Airflow's figure
     when this life began (a clear raises it). ``ended`` is set once the outcome was reported, so that the next try in
     the same life begins another round after a failure. ``killed`` is set by this task's own kill. ``service`` runs the
-    jobs.
+    jobs. ``crashes`` counts the triggers that ended without an event.
     """
 
     owner: str
@@ -185,6 +187,7 @@ class Record:
     ended: bool = False
     killed: bool = False
     service: Service = "dataflow"
+    crashes: int = 0
 
     @property
     def current(self) -> Attempt | None:
@@ -247,6 +250,7 @@ class Record:
             "ended": self.ended,
             "killed": self.killed,
             "service": self.service,
+            **({"crashes": self.crashes} if self.crashes else {}),
         }
 
     @classmethod

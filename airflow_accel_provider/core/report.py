@@ -29,11 +29,13 @@ def _verdict(place: PlannedPlace) -> str:
     return "ready" + "".join(f"; {warning}" for warning in place.warnings)
 
 
-def report(task_id: str, record: Record, failure: Failure) -> str:
+def report(task_id: str, record: Record | None, failure: Failure) -> str:
     """Return the whole story of a task that failed, in the same words for log, exception and UI."""
-    last = record.current
-    if last and (last.is_proven or failure.kind not in _ADVICE):
+    last = record.current if record else None
+    if record and last and (last.is_proven or failure.kind not in _ADVICE):
         return _ended(task_id, record, last, failure)
+    if record is None or failure.kind is FailureKind.TIMEOUT:
+        return f"{task_id} failed, {failure.kind}: {failure.explanation} before anything was started."
     return _nowhere(task_id, record, failure)
 
 

@@ -129,14 +129,23 @@ def named_problem(
     return error("reservation-shape", f"The reservation {wanted} {mismatch}.", where) if mismatch else None
 
 
-def _hint(wanted: Reservation, others: Sequence[Reservation]) -> str:
-    zones = sorted(each.zone for each in others if each.name == wanted.name)
-    if zones:
-        return f" It is in {', '.join(zones)}; the placement must be, too."
+def meant_by(wanted: Reservation, others: Sequence[Reservation]) -> tuple[Reservation, ...]:
+    """Return what a name that is not there may stand for: its like in other zones, else the one with the nearest."""
+    namesakes = sorted((each for each in others if each.name == wanted.name), key=lambda each: each.zone)
+    if namesakes:
+        return tuple(namesakes)
     here = [each.name for each in others if each.zone == wanted.zone]
     near = nearest(wanted.name, here) or nearest(wanted.name, [each.name for each in others])
-    meant = next((each for each in others if each.name == near), None)
-    return f" Did you mean {near} in {meant.zone}?" if meant else ""
+    return tuple(each for each in others if each.name == near)[:1]
+
+
+def _hint(wanted: Reservation, others: Sequence[Reservation]) -> str:
+    meant = meant_by(wanted, others)
+    if not meant:
+        return ""
+    if meant[0].name == wanted.name:
+        return f" It is in {', '.join(each.zone for each in meant)}; the placement must be, too."
+    return f" Did you mean {meant[0].name} in {meant[0].zone}?"
 
 
 def mismatch_of(state: ReservationState, placement: Placement, catalog: Catalog) -> str | None:

@@ -14,11 +14,11 @@ def may_move(attempt: Attempt, policy: Policy) -> bool:
     """Tell whether another place may be tried after this attempt.
 
     Never once the accelerator was seen, or the work done: the place was right, whatever failed later. Never after
-    somebody cancelled.
+    somebody cancelled, or when the time is over.
     """
     if attempt.failure is None or attempt.is_proven or attempt.outcome is Outcome.DONE:
         return False
-    if attempt.failure.kind is FailureKind.CANCELLED:
+    if attempt.failure.kind in {FailureKind.CANCELLED, FailureKind.TIMEOUT}:
         return False
     return attempt.failure.kind in policy.fallback_on
 

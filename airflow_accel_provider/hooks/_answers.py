@@ -82,6 +82,16 @@ def google_error(text: str) -> tuple[str, str]:
     return _reason(error), plain(str(error.get("message") or ""))
 
 
+def is_outage(body: object) -> bool:
+    """Tell whether a body, as text or as read already, is a gateway's page or an error that may pass by itself."""
+    if isinstance(body, str) and body.lstrip().startswith("<"):
+        return True
+    value = _json(body) if isinstance(body, str) else body
+    error = value.get("error") if isinstance(value, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return isinstance(code, int) and (code >= 500 or code == 429)
+
+
 def _reason(error: Mapping[str, Any]) -> str:
     for entry in [*(error.get("errors") or ()), *(error.get("details") or ())]:
         if isinstance(entry, dict) and entry.get("reason"):

@@ -28,9 +28,10 @@ def retrying(
     """Return what the call returns, trying again after transient errors as long as ``seconds`` allow.
 
     Pauses double with jitter, and are never shorter than the service's Retry-After asks. The last error is raised when
-    the next try would begin too late; 0 seconds mean a single try.
+    the next try would begin too late, and says what was tried; 0 seconds mean a single try.
     """
-    deadline = clock() + seconds
+    began = clock()
+    deadline = began + seconds
     attempt = 0
     while True:
         try:
@@ -38,6 +39,8 @@ def retrying(
         except GoogleApiError as error:
             pause = max(_pause(attempt), error.retry_after or 0)
             if not error.is_transient or clock() + pause >= deadline:
+                if attempt:
+                    error.tried = f" (asked {attempt + 1} times in {clock() - began:.0f} s)"
                 raise
         sleep(pause)
         attempt += 1

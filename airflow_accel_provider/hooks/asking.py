@@ -15,7 +15,7 @@ from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.monitoring import gpu_utilization
 from airflow_accel_provider.hooks.quota import read_quotas
-from airflow_accel_provider.hooks.reservations import read_reservation
+from airflow_accel_provider.hooks.reservations import list_reservations, read_reservation
 from airflow_accel_provider.hooks.spark import SparkHook
 from airflow_accel_provider.hooks.workers import WorkersHook
 
@@ -38,8 +38,10 @@ def ask(session: GoogleSession, question: Question, *, catalog: Callable[[], Cat
         wanted = questions(question.request, question.candidates, catalog=known)
         return answer_quota(question, read_quotas(session, wanted.regions, further=wanted.further), known)
     if isinstance(question, ReservationQuestion):
-        state = read_reservation(session, Reservation.parse(question.reservation))
-        return answer_reservation(question, state, project=session.project)
+        named = Reservation.parse(question.reservation)
+        state = read_reservation(session, named)
+        others = () if state else _reservations(session, named.project)
+        return answer_reservation(question, state, project=session.project, others=others)
     if isinstance(question, ProofQuestion):
         return answer_proof(question, _facts(session, question, read_workers=True), now)
     return _utilization(session, question, now)
@@ -88,6 +90,14 @@ def _active_batches(hook: SparkHook, region: str) -> tuple[Job, ...]:
 
 def _workers(session: GoogleSession, job: Job) -> tuple[Worker, ...]:
     return WorkersHook(session).workers_of(job.id, region=job.region)
+
+
+def _reservations(session: GoogleSession, project: str | None) -> tuple[Reservation, ...]:
+    """Return a project's reservations, which only make an error clearer, so that failing to read them is none."""
+    try:
+        return tuple(each.reservation for each in list_reservations(session, project))
+    except GoogleApiError:
+        return ()
 
 
 def _active(hook: DataflowHook, region: str) -> tuple[Job, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent
 from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks import _wire
+from airflow_accel_provider.hooks._retry import retrying
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -19,6 +20,9 @@ T = TypeVar("T")
 
 MOST_MESSAGES = 5_000
 """Job messages (and scaling events) kept of one reading, the newest ones."""
+
+# For how long a list that lacks a region's answer is asked for again.
+_LIST_SECONDS = 30.0
 
 # Labels need JOB_VIEW_DESCRIPTION and the zones that were used JOB_VIEW_ALL, which also carries every step of the
 # pipeline; the field mask leaves those at the service.
@@ -36,7 +40,7 @@ class DataflowHook:
 
     def find(self, name: str, region: str) -> tuple[Job, ...]:
         """Return every job of exactly this name, finished ones too, with labels; the newest first."""
-        hits = self._list(region, {"name": name, "filter": "ALL"})
+        hits = retrying(lambda: tuple(self._list(region, {"name": name, "filter": "ALL"})), seconds=_LIST_SECONDS)
         # A job that is gone between the two reads is no hit.
         jobs = [self.get(hit.id, region) for hit in hits if hit.name == name]
         return tuple(sorted(filter(None, jobs), key=_created, reverse=True))

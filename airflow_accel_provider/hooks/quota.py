@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.core.cloud_quotas import machine_families
 from airflow_accel_provider.core.quota import GLOBAL, Readings, with_estimates
+from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks import _wire_supply
 from airflow_accel_provider.hooks._together import ask_together
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from airflow_accel_provider.hooks.session import GoogleSession
 
 _MACHINES = "machines"
+_NOT_FOUND = 404
 
 
 def read_quotas(
@@ -48,8 +50,9 @@ def quota_calls(
     for region in regions:
         calls[region] = partial(session.request, "compute", "GET", f"{project}/regions/{region}", **limits)
     infos = f"{project}/locations/global/services/compute.googleapis.com/quotaInfos"
-    for quota in dict.fromkeys(quota.quota_id for quota, _ in further):
-        calls[quota] = partial(session.request, "cloudquotas", "GET", f"{infos}/{quota}", **limits)
+    for id_, is_zonal in dict.fromkeys((quota.quota_id, quota.is_zonal) for quota, _ in further):
+        ask = partial(_zonal_info, session) if is_zonal else session.request
+        calls[id_] = partial(ask, "cloudquotas", "GET", f"{infos}/{id_}", **limits)
     if further:
         families = machine_families(quota for quota, _ in further)
         calls[_MACHINES] = partial(_running_machines, session, families, limits)
@@ -69,6 +72,16 @@ def readings_of(
         is not None
     }
     return with_estimates(told, limits, answers.get(_MACHINES))
+
+
+def _zonal_info(session: GoogleSession, *request: str, **limits: Any) -> Any:
+    """Return a quota of zones, nothing where the project has none: then its region's is all there is."""
+    try:
+        return session.request(*request, **limits)
+    except GoogleApiError as error:
+        if error.status == _NOT_FOUND:
+            return {}
+        raise
 
 
 def _running_machines(session: GoogleSession, families: Sequence[str], limits: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, GoogleApiError
-from airflow_accel_provider.hooks._answers import google_error, object_of, plain, raise_for_status
+from airflow_accel_provider.hooks._answers import google_error, is_outage, object_of, plain, raise_for_status
 from airflow_accel_provider.hooks._identity import Identity, identity_of, is_anonymous
 from airflow_accel_provider.hooks._retry import retrying
 
@@ -185,8 +185,13 @@ def _no_answer(service: str, method: str) -> Iterator[None]:
     except (RequestException, TransportError) as error:
         raise GoogleApiError(0, type(error).__name__, plain(str(error)), service, method) from error
     except GoogleAuthError as error:
-        status = 503 if error.retryable else 401
+        status = 503 if error.retryable or _is_outage(error) else 401
         raise GoogleApiError(status, "credentialsRefused", _refusal(error), service, method) from error
+
+
+def _is_outage(error: Exception) -> bool:
+    """Tell whether a token endpoint was out of order, which google-auth does not always tell from a refusal."""
+    return any(is_outage(part) for part in error.args)
 
 
 def _refusal(error: Exception) -> str:

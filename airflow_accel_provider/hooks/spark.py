@@ -62,8 +62,11 @@ class SparkHook:
 
     def list_active(self, region: str) -> tuple[Snapshot, ...]:
         """Return all batches of a region that haven't ended."""
-        pages = self._session.pages("dataproc", self._batches(region), params={"filter": _ACTIVE, "pageSize": 1000})
-        return tuple(batch_from_json(value) for page in pages for value in page.get("batches") or ())
+        return self._list(region, {"filter": _ACTIVE})
+
+    def list_all(self, region: str) -> tuple[Snapshot, ...]:
+        """Return all batches of a region that the service still knows, ended ones too."""
+        return self._list(region, {})
 
     def cancel(self, batch_id: str, region: str) -> None:
         """Ask for a batch's cancellation through its operation, also while it waits for machines.
@@ -81,6 +84,10 @@ class SparkHook:
             value = self._get(batch_id, region)
             if value is not None and not _is_ending(value):
                 raise
+
+    def _list(self, region: str, params: Mapping[str, str]) -> tuple[Snapshot, ...]:
+        pages = self._session.pages("dataproc", self._batches(region), params={**params, "pageSize": 1000})
+        return tuple(batch_from_json(value) for page in pages for value in page.get("batches") or ())
 
     def _get(self, batch_id: str, region: str) -> dict[str, Any] | None:
         try:

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 
 from airflow_accel_provider.core.console import urls
 from airflow_accel_provider.core.identity import job_labels
-from airflow_accel_provider.core.record import Attempt, Record, begin, resume
+from airflow_accel_provider.core.record import RECORD_KEY, Attempt, Record, begin, resume
 from airflow_accel_provider.links import LINKS
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_accel_provider.core.jobs import Service
-
-RECORD_KEY = "accel_job"
-"""The key of ``task_state_store`` under which a task instance's record is kept."""
 
 
 def open_record(
@@ -34,6 +31,12 @@ def open_record(
     owner = uuid.uuid4().hex
     said = {"project": project, "prefix": prefix}
     return begin(owner=owner, max_tries=ti.max_tries, now=now, service=service, **said), ()
+
+
+def alive_attempt(context: Context) -> Attempt | None:
+    """Return the attempt whose job may be alive by what is written down, if any."""
+    stored = context["task_state_store"].get(RECORD_KEY)
+    return Record.from_json(stored).alive if isinstance(stored, dict) else None
 
 
 def store(context: Context, record: Record) -> None:

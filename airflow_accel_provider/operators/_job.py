@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDeferralTimeout
 
 from airflow_accel_provider.core.decisions import Finish, GiveUp
 from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind
-from airflow_accel_provider.core.fallback import close, decide, ending
+from airflow_accel_provider.core.fallback import close, decide, ending, timing_out
 from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.problems import Problem, error
 from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record
@@ -22,24 +25,38 @@ from airflow_accel_provider.core.report import attempt_line, plan_table, report
 from airflow_accel_provider.core.result import result
 from airflow_accel_provider.core.search import is_searching
 from airflow_accel_provider.core.validation import check_life
-from airflow_accel_provider.exceptions import AcceleratorCancelledError, AcceleratorConfigurationError, job_error
+from airflow_accel_provider.exceptions import (
+    AcceleratorConfigurationError,
+    AcceleratorKilledError,
+    GoogleApiError,
+    job_error,
+)
 from airflow_accel_provider.links import LINKS
 from airflow_accel_provider.operators._connections import hide, named_connection
-from airflow_accel_provider.operators._context import labels_for, open_record, pages_of, publish, store
+from airflow_accel_provider.operators._context import alive_attempt, labels_for, open_record, pages_of, publish, store
+from airflow_accel_provider.operators._deadline import LATE, deadline_of, held_to
 from airflow_accel_provider.operators._settings import default_deferrable
 from airflow_accel_provider.operators._settings import poll_interval as default_poll_interval
 from airflow_accel_provider.operators._verdict import judge, refuse
 
 # Hooks and triggers are imported where a task runs: parsing a DAG needs neither, and pays for every import.
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airflow.sdk import Context
 
+    from airflow_accel_provider.core.deadline import Deadline
     from airflow_accel_provider.core.jobs import Job, Service
     from airflow_accel_provider.hooks.session import GoogleSession
     from airflow_accel_provider.triggers._follow import Followed
     from airflow_accel_provider.triggers.job import AcceleratorJobTrigger
 
 OnUnproven = Literal["warn", "fail"]
+
+_STEP_SECONDS = 5.0
+
+_MOST_CRASHES = 2
+"""How many triggers may crash before the task waits on its worker: what crashes each of them would go on for ever."""
 
 
 class AcceleratorJobOperator(BaseOperator):
@@ -64,6 +81,8 @@ class AcceleratorJobOperator(BaseOperator):
     operator_extra_links = LINKS
     service: ClassVar[Service] = "dataflow"
     """What runs the jobs."""
+    listed_within: ClassVar[timedelta] = timedelta(seconds=45)
+    """How long after its creation a job may be missing where it is looked up by its name."""
 
     def __init__(
         self,
@@ -100,6 +119,7 @@ class AcceleratorJobOperator(BaseOperator):
         self.console_pages: dict[str, str] = {}
         self._session: GoogleSession | None = None
         self._record: Record | None = None
+        self._deadline: Deadline | None = None
         self._is_killed = False
 
     # What a kind of job must say.
@@ -145,8 +165,49 @@ class AcceleratorJobOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, adopt or submit, wait, and return the winner with every attempt."""
+        return self._in_time(context, partial(self._begin, context))
+
+    def resume(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
+        """Go on with what the trigger saw."""
+        return self._in_time(context, partial(self._hear, context, event))
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Go on after a deferral, also when no trigger told of the job: whatever it does, it is looked after."""
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except TaskDeferralTimeout:
+            # Where no triggerer was heard of, another trigger would not be either.
+            self.log.warning("trigger=silent reason=no triggerer was heard of in time; the job is looked at from here")
+            self.deferrable = False
+            return self._in_time(context, partial(self._begin, context))
+        except TaskDeferralError as crashed:
+            self.log.warning("trigger=crashed error=%s; the job is looked at again", crashed)
+            return self._in_time(context, partial(self._begin, context, crashes=1))
+
+    def _in_time(self, context: Context, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do a step of the life within the time of the try; what Google leaves unanswered ends the try, not the job."""
+        self._deadline = deadline = deadline_of(context, self.execution_timeout)
+        try:
+            try:
+                with held_to(deadline):
+                    return step()
+            except AirflowTaskTimeout:
+                if deadline is None:
+                    raise
+                return self._time_out(context, deadline)
+        except GoogleApiError as error:
+            said = f"{error}".rstrip(".")
+            alive = alive_attempt(context)
+            job = f"job {alive.job_id or alive.job_name} may go on, and " if alive else ""
+            rest = f"Nothing was cancelled; {job}the next try goes on from here."
+            raise job_error(error.kind, f"{self.task_id} failed, {error.kind}: {said}. {rest}") from error
+
+    def _begin(self, context: Context, *, crashes: int = 0) -> dict[str, Any]:
         session = self._usable_session()
         record, stale = open_record(context, project=session.project, prefix=self.name_prefix, service=self.service)
+        record = replace(record, crashes=record.crashes + crashes)
+        if record.crashes > _MOST_CRASHES:
+            self.deferrable = False
         self._check_again(session, submits=record.alive is None)
         self._record = record
         # Written only when it has ended, so that a crash in between does not forget it.
@@ -155,8 +216,7 @@ class AcceleratorJobOperator(BaseOperator):
         self._save(context, record)
         return self._advance(context, session, record)
 
-    def resume(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
-        """Go on with what the trigger saw."""
+    def _hear(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         from airflow_accel_provider.triggers.job import read_event
 
         followed = read_event(event)
@@ -258,7 +318,10 @@ class AcceleratorJobOperator(BaseOperator):
 
     def _wait(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
         if self.deferrable:
-            self.defer(trigger=self._trigger(record), method_name="resume")
+            # The trigger keeps the time itself; Airflow's own limit is for triggers that nobody runs.
+            left = self._deadline.left(_now()) if self._deadline else None
+            late = None if left is None else left + self.policy.cancel_timeout + LATE
+            self.defer(trigger=self._trigger(record), method_name="resume", timeout=late)
         followed = self._follow(session, record)
         self._save(context, followed.record)
         self._stop_if_killed(context, followed.record)
@@ -309,11 +372,29 @@ class AcceleratorJobOperator(BaseOperator):
             self.cancel(self._session, ending(record.alive, "the task was killed", self.policy, _now()))
         self._save(context, replace(record, killed=True))
         wish = "drain if it can, else to cancel" if self.policy.drain else "cancel"
-        raise AcceleratorCancelledError(f"{self.task_id} was killed; its job was asked to {wish}")
+        job = f"job {record.alive.job_id or record.alive.job_name}" if record.alive else "its job"
+        raise AcceleratorKilledError(f"{self.task_id} was killed; {job} was asked to {wish}")
+
+    def _time_out(self, context: Context, deadline: Deadline) -> dict[str, Any]:
+        """End the job of a try that has no time left, and see it end; a job that is done by then is a success."""
+        record, session = self._record, self._session
+        alive = record.alive if record else None
+        if session and record and alive:
+            found = alive if alive.job_id else self.find(session, alive)
+            if found:
+                asked = record.with_attempt(timing_out(found, deadline, self.policy, _now()))
+                self._save(context, asked)
+                self.log.warning("cancel job=%s reason=%s", found.job_id, deadline.failure.explanation)
+                followed = self._follow(session, asked)
+                self._save(context, followed.record)
+                self._stop_if_killed(context, followed.record)
+                return self._go_on(context, session, followed)
+        # What was only intended is written down; the next try looks for it.
+        raise job_error(FailureKind.TIMEOUT, report(self.task_id, record, deadline.failure))
 
     def _end_stale(self, session: GoogleSession, record: Record, attempt: Attempt) -> None:
         """End the job of an earlier life and see it end, so that the next never runs beside it."""
-        found = self.find(session, attempt)
+        found = attempt if attempt.job_id else self._find_late(session, attempt)
         if found is None:
             return
         asked = ending(found, "the task was cleared", self.policy, _now())
@@ -321,6 +402,23 @@ class AcceleratorJobOperator(BaseOperator):
         followed = self._follow(session, replace(record, attempts=(asked,)))
         if followed.record.open and followed.failure:
             raise job_error(followed.failure.kind, followed.failure.explanation)
+        self._leave_stale_if_killed(attempt)
+
+    def _find_late(self, session: GoogleSession, attempt: Attempt) -> Attempt | None:
+        """Look for a job that nobody knows to be there, until it would be listed: its worker may just have died."""
+        until = _now() + self.listed_within
+        while True:
+            found = self.find(session, attempt)
+            self._leave_stale_if_killed(attempt)
+            if found or _now() >= until:
+                return found
+            time.sleep(_STEP_SECONDS)
+
+    def _leave_stale_if_killed(self, attempt: Attempt) -> None:
+        """Stop with the record of the earlier life as it is, so that the next try ends that life's job."""
+        if self._is_killed:
+            job = attempt.job_id or attempt.job_name
+            raise AcceleratorKilledError(f"{self.task_id} was killed before job {job} of its earlier life had ended")
 
     def _follow(self, session: GoogleSession, record: Record) -> Followed:
         """Follow the job on this worker; a kill ends that early and leaves the record as it was."""
@@ -340,6 +438,7 @@ class AcceleratorJobOperator(BaseOperator):
             on_unproven=self.on_unproven,
             start_timeout=as_timedelta(self.start_timeout),
             cancel_timeout=as_timedelta(self.cancel_timeout),
+            deadline=self._deadline,
         )
 
 

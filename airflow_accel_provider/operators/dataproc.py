@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_accel_provider.core.elsewhere import ELSEWHERE, misplaced
 from airflow_accel_provider.core.result import result
 from airflow_accel_provider.core.validation import is_templated, read_candidates
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorLaunchError, GoogleApiError
@@ -85,6 +86,8 @@ class DataprocGpuBatchOperator(AcceleratorJobOperator):
     operator_extra_links = (AcceleratorJobLink(), AcceleratorLogsLink())
     ui_color = "#e8f0fe"
     service: ClassVar[Service] = "dataproc"
+    # A batch is looked up by its id, under which it is there at once.
+    listed_within: ClassVar[timedelta] = timedelta()
 
     def __init__(
         self,
@@ -105,7 +108,9 @@ class DataprocGpuBatchOperator(AcceleratorJobOperator):
         proof_grace: float | timedelta = 300,
         **kwargs: Any,
     ) -> None:
-        super().__init__(placement=placement, **kwargs)
+        # Airflow would say of them only that they are invalid.
+        self._misplaced = misplaced(type(self).__name__, kwargs)
+        super().__init__(placement=placement, **{name: kwargs[name] for name in kwargs if name not in ELSEWHERE})
         self.batch = _plain(batch)
         self.batch_id = batch_id
         self.request_id = request_id
@@ -140,6 +145,7 @@ class DataprocGpuBatchOperator(AcceleratorJobOperator):
         candidates, unread = read_candidates(self.placement, self.fallback, region=region)
         request, known = self._request(), catalog()
         found = (
+            *self._misplaced,
             *unread,
             *check_spark(
                 request,
@@ -252,13 +258,15 @@ class DataprocGpuBatchOperator(AcceleratorJobOperator):
         """Return the batch that was made all the same, or why there is none; raise where nobody can tell."""
         from airflow_accel_provider.hooks.spark import refusal
 
-        is_unclear = refused.is_transient and refused.status != _TOO_MANY
-        found = self.find(session, attempt) if is_unclear or refused.status == _CONFLICT else None
+        # Whatever the last request was answered, an earlier one whose answer was lost may have made the batch.
+        found = self.find(session, attempt)
         if found:
             return found
-        if is_unclear:
+        if refused.status == _CONFLICT or (refused.is_transient and refused.status != _TOO_MANY):
             # The attempt stays an intent, and the next try repeats its request.
-            raise AcceleratorLaunchError(f"Nobody can tell whether the batch was made; the next try sees. {refused}")
+            raise AcceleratorLaunchError(
+                f"Nobody can tell whether batch {attempt.job_name} was made; the next try sees. {refused}"
+            )
         return refusal(refused, attempt.placement.region)
 
     def _candidates(self) -> tuple[Candidate, ...]:

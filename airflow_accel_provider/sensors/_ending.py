@@ -13,9 +13,8 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from airflow_accel_provider.core.failures import Failure, FailureKind
 from airflow_accel_provider.core.waiting.answers import Met, Never
-from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorError, job_error
+from airflow_accel_provider.exceptions import job_error
 
 if TYPE_CHECKING:
     from airflow_accel_provider.triggers._wait import Settled
@@ -26,19 +25,10 @@ def value_of(task_id: str, settled: Settled, *, limit: float) -> dict[str, Any]:
     if isinstance(settled, Met):
         return settled.value
     if isinstance(settled, Never):
-        raise _error(task_id, settled.failure)
+        failure = settled.failure
+        stop = "" if failure.explanation.endswith("?") else "."
+        raise job_error(failure.kind, f"{task_id} failed: {failure.explanation}{stop}")
     raise AirflowSensorTimeout(f"{task_id} timed out after {limit:g} s: {settled.reason}.")
-
-
-def _error(task_id: str, failure: Failure) -> AcceleratorError:
-    stop = "" if failure.explanation.endswith("?") else "."
-    text = f"{task_id} failed: {failure.explanation}{stop}"
-    # What a person must set right first is not tried again.
-    return (
-        AcceleratorConfigurationError(text)
-        if failure.kind is FailureKind.CONFIGURATION
-        else job_error(failure.kind, text)
-    )
 
 
 @contextmanager

@@ -61,7 +61,7 @@ async def follow(
 
     A cancel is carried out here, and its end seen here, so that a next attempt never overlaps with this one.
     """
-    answered_at = now()
+    began = answered_at = now()
     while attempt := record.open:
         try:
             snapshot = await source.snapshot(attempt)
@@ -75,8 +75,8 @@ async def follow(
         except AcceleratorConfigurationError as error:
             return Followed(record, unanswered(attempt, FailureKind.CONFIGURATION, error))
         except GoogleApiError as error:
-            if not error.is_transient or now() - answered_at > PATIENCE:
-                return Followed(record, unanswered(attempt, _kind(error), error))
+            if not error.is_transient or now() > _patience_ends(began, answered_at, policy):
+                return Followed(record, unanswered(attempt, error.kind, error))
             log.warning("poll=failed job=%s error=%s", attempt.job_id, error)
             continue
         if isinstance(decision, GiveUp):
@@ -84,13 +84,15 @@ async def follow(
     return Followed(record)
 
 
+def _patience_ends(began: datetime, answered_at: datetime, policy: Policy) -> datetime:
+    """Return until when to wait for an answer: no longer than the try lasts, and the cancel that it ends with."""
+    ends = answered_at + PATIENCE
+    return min(ends, max(policy.deadline.at, began) + policy.cancel_timeout) if policy.deadline else ends
+
+
 def _without_intent(record: Record) -> Record:
     attempts = tuple(attempt for attempt in record.attempts if attempt.outcome is not Outcome.INTENT)
     return replace(record, attempts=attempts)
-
-
-def _kind(error: GoogleApiError) -> FailureKind:
-    return FailureKind.PERMISSION if error.status in {401, 403} else FailureKind.SERVICE
 
 
 def unanswered(attempt: Attempt, kind: FailureKind, error: AcceleratorError) -> Failure:

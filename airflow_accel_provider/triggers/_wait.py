@@ -59,8 +59,7 @@ class Listener:
         self.unanswered_since = self.unanswered_since or now
         if self.patience is None or (error.is_transient and now - self.unanswered_since <= self.patience):
             return NotYet(f"nobody could be asked: {error}")
-        kind = FailureKind.PERMISSION if error.status in {401, 403} else FailureKind.SERVICE
-        return _unanswered(kind, str(error))
+        return _unanswered(error.kind, str(error))
 
 
 def _unanswered(kind: FailureKind, text: str) -> Never:

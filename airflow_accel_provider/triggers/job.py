@@ -13,6 +13,7 @@ from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.fallback import ending
 from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import VERSION, Record, UnknownVersionError, check_version
+from airflow_accel_provider.exceptions import AcceleratorError
 from airflow_accel_provider.triggers._follow import Followed, follow
 from airflow_accel_provider.triggers._sessions import Who
 from airflow_accel_provider.triggers._settling import settling_seconds
@@ -104,7 +105,8 @@ class AcceleratorJobTrigger(BaseTrigger):
         """End this record's job as asked, and no other, when a person ended or cleared the task.
 
         Airflow 3.3 also calls this when a trigger merely moves to another triggerer: while the task is still
-        deferred, the job is somebody's.
+        deferred, the job is somebody's. When Airflow cannot be asked the job is left alone too: a job too many costs
+        money until the task is cleared or `accel reap` finds it, a cancelled job costs the work.
         """
         # The triggerer cancels this call at each of its rounds until it has ended; the work must outlive that.
         kill = asyncio.create_task(self._kill())
@@ -113,15 +115,20 @@ class AcceleratorJobTrigger(BaseTrigger):
         await asyncio.shield(kill)
 
     async def _kill(self) -> None:
-        if await self._is_still_deferred():
-            self.log.info("kill=ignored reason=task is still deferred")
-            return
         record = self._read()
         attempt = record.open
-        if attempt and attempt.job_id:
-            asked = ending(attempt, "the task was killed", Policy.from_json(self.policy), _now())
-            self.log.info("kill=%s job=%s", asked.outcome, attempt.job_id)
+        if attempt is None or attempt.job_id is None:
+            return
+        kept = await self._why_not()
+        if kept:
+            self.log.warning("kill=ignored job=%s reason=%s", attempt.job_id, kept)
+            return
+        asked = ending(attempt, "the task was killed", Policy.from_json(self.policy), _now())
+        self.log.info("kill=%s job=%s", asked.outcome, attempt.job_id)
+        try:
             await self._look(record).end(asked)
+        except AcceleratorError as error:
+            self.log.warning("kill=failed job=%s may go on, clear the task or end it error=%s", attempt.job_id, error)
 
     def _read(self) -> Record:
         check_version({"v": self.v}, "trigger")
@@ -136,19 +143,24 @@ class AcceleratorJobTrigger(BaseTrigger):
         )
         return SharedLook(who, self.poll_interval, record.service)
 
-    async def _is_still_deferred(self) -> bool:
+    async def _why_not(self) -> str | None:
+        """Return why a kill must not end the job, ``None`` when it must."""
         from airflow.sdk.execution_time import task_runner
         from airflow.sdk.execution_time.comms import GetTaskStates, TaskStatesResult
 
         ti = self.task_instance
         if ti is None:
-            return False
+            return None
         asked = GetTaskStates(dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index)
-        answer = await task_runner.SUPERVISOR_COMMS.asend(asked)
+        try:
+            answer = await task_runner.SUPERVISOR_COMMS.asend(asked)
+        except Exception as error:  # noqa: BLE001 - whatever keeps Airflow from answering, nothing is known then
+            return f"Airflow could not be asked about the task: {type(error).__name__}: {error}"
         if not isinstance(answer, TaskStatesResult):
-            return False
+            return f"Airflow could not be asked about the task: {answer!r}"
         name = ti.task_id if ti.map_index < 0 else f"{ti.task_id}_{ti.map_index}"
-        return bool(answer.task_states.get(ti.run_id, {}).get(name) == "deferred")
+        is_deferred = answer.task_states.get(ti.run_id, {}).get(name) == "deferred"
+        return "the task is still deferred" if is_deferred else None
 
 
 _kills: set[asyncio.Task[None]] = set()

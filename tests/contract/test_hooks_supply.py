@@ -159,6 +159,18 @@ def test_a_plan_over_a_project_without_tpu_quota(emulator: Emulator, session: Go
     ]
 
 
+def test_a_project_without_quotas_by_zone_is_nothing_to_log(
+    emulator: Emulator, session: GoogleSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That a project has no quota of zones, as most have none, is no line in the log of every TPU's plan."""
+    mark = emulator.mark()
+    with caplog.at_level("INFO"):
+        rows = planned(session, BeamRequest(), f"tpu-v6e-slice:2x2 in {ZONE}")
+    assert [row.rejected for row in rows] == [None]
+    assert sorted(call["status"] for call in emulator.calls(GET_QUOTA, since=mark)) == [200, 404]
+    assert "unknown" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("faults", "rejected"),
     [

@@ -377,6 +377,32 @@ async def test_a_trigger_that_moves_cancels_nothing(
     assert len(supervisor.asked) == 1
 
 
+@dataclass
+class Deaf:
+    """A supervisor that is gone, or that answers with something else."""
+
+    answer: object
+
+    async def asend(self, message: object) -> object:
+        """Raise or return the answer."""
+        if isinstance(message, GetTaskStates) and isinstance(self.answer, Exception):
+            raise self.answer
+        return None
+
+
+@pytest.mark.parametrize("answer", [OSError("broken pipe"), RuntimeError("API server"), None], ids=str)
+async def test_when_airflow_cannot_be_asked_nothing_is_cancelled(
+    jobs: Client, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    """A kill that cannot learn whether its task still waits leaves the job alone, and raises nothing."""
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", Deaf(answer), raising=False)
+    mark = emulator.mark()
+    trigger = trigger_for(record_of(submitted(jobs)))
+    trigger.task_instance = task_instance()
+    await trigger.on_kill()
+    assert cancelled(emulator, mark) == []
+
+
 async def test_a_kill_without_a_task_instance_cancels(jobs: Client, emulator: Emulator) -> None:
     """A trigger that knows no task instance can ask nobody, and cancels its job."""
     job = submitted(jobs)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from airflow_accel_provider.exceptions import AcceleratorLaunchError, GoogleApiError
-from airflow_accel_provider.hooks._answers import object_of, plain, retry_after
+from airflow_accel_provider.hooks._answers import is_outage, object_of, plain, retry_after
 from airflow_accel_provider.hooks._retry import retrying
 
 
@@ -80,6 +80,24 @@ def test_a_success_without_an_object_is_an_error_worth_retrying(text: str) -> No
     error = error_of(Answer(text=text))
     assert error.is_transient
     assert "not a JSON object" in error.message
+
+
+@pytest.mark.parametrize(
+    ("body", "outage"),
+    [
+        ("<html>502</html>", True),
+        ('{"error": {"code": 503, "message": "later"}}', True),
+        ({"error": {"code": 502}}, True),
+        ({"error": {"code": 429}}, True),
+        ({"error": {"code": 403}}, False),
+        ({"error": "invalid_grant"}, False),
+        ("invalid_grant: the key is gone", False),
+        (None, False),
+    ],
+)
+def test_an_outage_is_no_refusal(body: object, outage: bool) -> None:
+    """A page, a 429 and a 5xx may pass by themselves; a word of refusal does not."""
+    assert is_outage(body) is outage
 
 
 @pytest.mark.parametrize(("status", "transient"), [(0, True), (404, False), (403, False), (429, True), (503, True)])

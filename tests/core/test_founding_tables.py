@@ -202,7 +202,8 @@ TPU_PLACES: list[tuple[str, Any, str]] = [
     (TPUS, [f"{V6E}:1x1 in us-east5-b", "nvidia-l4 in us-central1"], ""),
     (TPUS, [f"{V6E}:1x1 in us-east5-b", "nvidia-l4:3 in us-central1"], "count-invalid"),
     (TPUS, [f"{V6E}:1x1 in us-east5-b", "cpu in us-central1"], ""),
-    (TPUS, [f"{V6E}:1x1 in us-east5-b", f"{V5P}:2x2x1 in us-east5-a"], ""),
+    (TPUS, [f"{V6E}:1x1 in us-east5-b", f"{V5P}:2x2x1 in us-east5-a"], "?image-of-another-slice"),
+    (TPUS, [f"{V6E}:1x1 in us-east5-b", f"{V6E}:1x1 in us-east5-a"], ""),
 ]
 
 L4_OPTION = "worker_accelerator=type:nvidia-l4;count:1;install-nvidia-driver"

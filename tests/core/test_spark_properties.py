@@ -231,12 +231,12 @@ class Later:
         {"runtime_version": "{{ params.runtime }}", "provisioning": "queue", "properties": {"spark.master": "local"}},
         {"executors": "{{ params.n }}"},
         {"ttl": "{{ params.ttl }}", "batch_id": "{{ ds }}", "container_image": Later()},
-        {"labels": {"day": "{{ ds }}", "{{ params.key }}": "x"}},
+        {"labels": {"day": "{{ ds }}"}},
         {
             "labels": Later(),
             "properties": {"spark.executor.cores": "{{ params.cores }}", "spark.executor.memory": "90g"},
         },
-        {"properties": {"spark.dataproc.executor.compute.tier": "{{ params.tier }}", "{{ params.key }}": "x"}},
+        {"properties": {"spark.dataproc.executor.compute.tier": "{{ params.tier }}"}},
         {"project": "{{ var.value.project }}"},
     ],
 )

@@ -259,6 +259,9 @@ PROPERTIES: list[tuple[str, str, str, dict[str, Any], str, str]] = [
     ("props", L4, "2.3", {"spark.sql.shuffle.partitions": 200, "acme.own": "x"}, "", ""),
     ("props", L4, "2.3", {"spark:spark.executor.cores": "4"}, "property-name", "'spark.executor.cores'"),
     ("props", L4, "2.3", {" spark.executor.cores": "4"}, "property-name", "'spark.executor.cores'"),
+    ("props", L4, "2.3", {"{{ params.name }}": "4"}, "property-name", "fills no template in a name"),
+    ("props", L4, "2.3", {"spark.dataproc.driver.compute.tier": "gold"}, "property-value", "standard or premium"),
+    ("dws", L4, "3.0", {"spark.dataproc.executor.provisioning.mode": "spot"}, "property-value", "queue or default"),
 ]
 
 
@@ -471,6 +474,8 @@ PARAMETERS: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("api", {"labels": {"team": "2026"}}, "label-value", "labels.team", "'v2026' would do"),
     ("api", {"labels": {"team": "ML"}}, "label-value", "labels.team", "'ml' would do"),
     ("api", {"labels": {"accel-owner": "x"}}, "label-reserved", "labels.accel-owner", "otherwise"),
+    ("api", {"labels": {"Accel-owner": "x"}}, "label-key", "labels.Accel-owner", "ending in '-'."),
+    ("api", {"labels": {"{{ ds }}": "x"}}, "label-key", "labels.{{ ds }}", "fills no template in a key"),
     # the queue
     ("dws", {"runtime_version": LATEST, "provisioning": "queue", "allocation_timeout": "3600s"}, "", "", ""),
     ("dws", {"runtime_version": LATEST, "provisioning": "default"}, "", "", ""),

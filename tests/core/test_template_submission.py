@@ -95,7 +95,8 @@ def refused(status: int, message: str = "It is not to be.") -> Callable[[Service
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Try again soon and give up early, and keep files in a folder of the test's own."""
-    for name, seconds in {"_SETTLE_SECONDS": 0.02, "_RETRY_SECONDS": 0.3, "_STEP_SECONDS": 0.02}.items():
+    short = {"_SETTLE_SECONDS": 0.02, "_LISTED_SECONDS": 0.05, "_RETRY_SECONDS": 0.3, "_STEP_SECONDS": 0.02}
+    for name, seconds in short.items():
         monkeypatch.setattr(_templates, name, seconds)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
@@ -186,13 +187,26 @@ def test_a_launch_of_which_nobody_knows_leaves_the_name_to_be_found() -> None:
         launch(Service(*[refused(503)] * 100))
 
 
+@pytest.mark.parametrize("last", [409, 429, 403])
+def test_a_lost_launch_is_not_forgotten_for_a_later_refusal(last: int) -> None:
+    """When the answer to a launch was lost and its job is not listed, no later refusal says that there is none."""
+
+    class Unlisted(Service):
+        """Has jobs that no list shows yet."""
+
+        def find(self, _: str) -> Job | None:
+            return None
+
+    with pytest.raises(AcceleratorLaunchError, match="score-1a2b"):
+        launch(Unlisted(lost, *[refused(last)] * 100))
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
         (400, FailureKind.CONFIGURATION),
         (403, FailureKind.PERMISSION),
         (404, FailureKind.CONFIGURATION),
-        (409, FailureKind.CONFIGURATION),
         (429, FailureKind.SERVICE),
     ],
 )

@@ -549,3 +549,19 @@ def test_validity_does_not_depend_on_spelling(type_: str, count: int, machine: s
         resolved = resolve(candidate, CATALOG)
         assert resolved.placement.machine_type
         assert not any(problem.is_error for problem in check_candidate(request, resolved, CATALOG))
+
+
+def test_one_image_does_not_fit_two_slices() -> None:
+    """A place whose image is that of a slice with another environment is told which slice, and what its own needs."""
+    v6e, small, v5e = "tpu-v6e-slice:2x2 in us-east5-b", "tpu-v6e-slice:1x1 in us-east5-b", "tpu-v5-lite-podslice:2x2"
+    own = {"placement": small, "sdk_container_image": "us-docker.pkg.dev/acme/beam/v6e-1:2.77.0"}
+    settings: dict[str, Any] = {"operator": "tpu", "number_of_worker_harness_threads": 50}
+    found = check(v6e, small, f"{v5e} in us-west4-a", **settings)
+    assert told(found) == [("warning", "image-of-another-slice", f"fallback[{n}]") for n in (0, 1)]
+    assert all("image of tpu-v6e-slice:2x2 (placement)" in problem.message for problem in found)
+    assert "tpu-v6e-slice:1x1 needs TPU_ACCELERATOR_TYPE=v6e-1 and TPU_CHIPS_PER_HOST_BOUNDS=1,1,1." in found[0].message
+    assert "tpu-v5-lite-podslice:2x2 needs TPU_ACCELERATOR_TYPE=v5litepod-4." in found[1].message
+    assert check(v6e, "tpu-v6e-slice:2x2 in us-east5-a", own, PLACE, "cpu in us-central1", **settings) == ()
+    follows = "us-docker.pkg.dev/acme/beam/{accelerator}:2.77.0"
+    assert check(v6e, f"{v5e} in us-west4-a", **settings, sdk_container_image=follows) == ()
+    assert check(v6e, small, **settings, sdk_container_image="{{ params.image }}") == ()

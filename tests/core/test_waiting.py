@@ -261,6 +261,20 @@ def test_a_reservation_that_does_not_exist_is_never_free() -> None:
     assert NIGHT in text
 
 
+def test_a_reservation_that_does_not_exist_has_its_nearest_told() -> None:
+    """Of one that is not there its namesakes in other zones are told, else the one whose name is nearest."""
+    here, there = (Reservation(project="acme", zone=zone, name="tpu-night") for zone in ("us-east5-a", "us-east1-d"))
+    misspelt = Reservation(project="acme", zone="us-east5-b", name="tpu-nigth")
+    question = ReservationQuestion(reservation=NIGHT)
+    for others, meant in (
+        ([here, there, misspelt], "; did you mean tpu-night in us-east1-d or tpu-night in us-east5-a?"),
+        ([misspelt], "; did you mean tpu-nigth in us-east5-b?"),
+        ([Reservation(project="acme", zone="us-east5-b", name="gpus")], "for project acme"),
+    ):
+        _, text = failure_of(answer_reservation(question, None, project="acme", others=others))
+        assert text.endswith(meant)
+
+
 # Utilisation.
 
 IDLE, BUSY = (Use(mean=mean, highest=mean, points=4, newest_at=NOW) for mean in (0.0, 80.0))

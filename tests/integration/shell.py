@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demo.batches import as_jobs
 from demo.emulator import Emulator
 from demo.judge import held_against_ledger
 from demo.story import rows_of
@@ -21,7 +22,10 @@ DAY = "2026-03-02"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """A run that has ended: its status and output, what its tasks left behind, and what the emulator saw."""
+    """A run that has ended: its status and output, what its tasks left behind, and what the emulator saw.
+
+    Spark's batches are told as jobs in ``events``.
+    """
 
     status: int
     output: str
@@ -37,7 +41,7 @@ class Tested:
 
     @property
     def kinds(self) -> list[tuple[str, ...]]:
-        """What became of each place of each ``score``, after it was held against the ledger."""
+        """What became of each place of each accelerated task, after it was held against the ledger."""
         stories = [rows_of(record) for record in self.records]
         assert [text for rows in stories for text in held_against_ledger(rows, self.events)] == []
         return [tuple(row.kind for row in rows) for rows in stories]
@@ -74,7 +78,7 @@ class Shell:
         options = [dag_id, day, "--conf", json.dumps({"bucket": bucket})]
         command = [sys.executable, "-m", "airflow", "dags", "test", *options]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=600)
-        ledger = self.emulator.ledger(since=since)
+        ledger = as_jobs(self.emulator.ledger(since=since))
         return Tested(
             status=done.returncode,
             output=done.stdout + done.stderr,
@@ -86,8 +90,12 @@ class Shell:
 
     def predictions(self, bucket: str, prefix: str) -> list[str]:
         """Return the ids of the images in the objects whose name begins like this."""
+        return [json.loads(line)["id"] for line in self.lines(bucket, prefix)]
+
+    def lines(self, bucket: str, prefix: str) -> list[str]:
+        """Return the lines of the objects whose name begins like this."""
         texts = [blob.download_as_text() for blob in self.google.bucket(bucket).list_blobs(prefix=prefix)]
-        return [json.loads(line)["id"] for text in texts for line in text.splitlines()]
+        return [line for text in texts for line in text.splitlines()]
 
     def _values(self, dag_id: str) -> dict[str, list[Any]]:
         rows = self._newest("SELECT task_id, value FROM xcom WHERE key = 'return_value'", dag_id)

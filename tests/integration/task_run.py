@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk._shared.module_loading import import_string
@@ -30,11 +31,14 @@ class TaskRun:
     max_tries: int = 0
     params: dict[str, Any] = field(default_factory=dict)
     stored: dict[str, str] = field(default_factory=dict)
+    start_date: datetime = field(default_factory=lambda: datetime.now(UTC))
     xcom: dict[str, Any] = field(default_factory=dict)
     triggers: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
 
     def execute(self) -> dict[str, Any]:
         """Begin a try on a worker; raises ``TaskDeferred`` where the task would free it."""
+        self.start_date = datetime.now(UTC)
         return self.operator().execute(self.context)  # type: ignore[arg-type]
 
     def run(self) -> dict[str, Any]:
@@ -84,11 +88,18 @@ class TaskRun:
         path, arguments = deferred.trigger.serialize()
         row: dict[str, Any] = json.loads(json.dumps(arguments))
         self.triggers.append(row)
-        event = asyncio.run(_first_event(import_string(path)(**row)))
-        return lambda: getattr(self.operator(), deferred.method_name)(self.context, event)
+        event = asyncio.run(first_event(import_string(path)(**row)))
+        self.events.append(event)
+        return lambda: self.woken(deferred.method_name, event=event)
+
+    def woken(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """Go on with a try that was deferred, on another worker; ``__fail__`` is Airflow's word for a lost trigger."""
+        value: dict[str, Any] = self.operator().resume_execution(method, arguments, self.context)  # type: ignore[arg-type]
+        return value
 
 
-async def _first_event(trigger: Any) -> Any:
+async def first_event(trigger: Any) -> Any:
+    """Return what a trigger fires, as Airflow stores it."""
     async for event in trigger.run():
         return json.loads(json.dumps(event.payload))
     raise AssertionError("The trigger ended without an event.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING
 
@@ -134,3 +135,32 @@ def test_cpus_come_last(shell: Shell, bucket: str) -> None:
     (result,) = done.values["score"]
     assert "worker_accelerator" not in json.dumps(shell.google.job(result["job_id"], result["region"])["environment"])
     assert len(set(shell.predictions(bucket, f"digits/last-resort-predictions/{DAY}.jsonl"))) == 400
+
+
+@pytest.mark.parametrize(
+    ("world", "winner"), [("l4-stockout", "a100-40 in us-central1"), ("us-central1-stockout", "l4 in europe-west4")]
+)
+def test_spark_moves_to_another_accelerator_or_region(shell: Shell, bucket: str, world: str, winner: str) -> None:
+    """A day's rides are summed by Spark on A100s where there are no L4s, and elsewhere where there are neither."""
+    example = EXAMPLES["spark"]
+    done = shell.dags_test(example.dag_id, world=world, bucket=bucket)
+    assert done.status == 0, done.output[-4000:]
+    assert done.kinds == [example.worlds[world]]
+    (result,) = done.values[example.task]
+    assert (result["placement"], result["state"], result["proof"]["status"]) == (winner, "done", "seen")
+    assert done.regions[-1] == result["region"]
+    sums = [json.loads(line) for line in shell.lines(bucket, f"rides/summary/{DAY}/part-")]
+    assert len({(each["district"], each["hour"]) for each in sums}) == len(sums) == 5 * 24
+    found = (sum(each["rides"] for each in sums), sum(each["minutes"] for each in sums))
+    assert found == _rides(shell, bucket)
+    assert done.values["check"][0]["rides"] == found[0]
+
+
+def _rides(shell: Shell, bucket: str) -> tuple[int, int]:
+    """Count the sound rides from stations that there are, and their minutes, line by line."""
+    districts = dict(csv.reader(shell.lines(bucket, "rides/stations.csv")))
+    rides = list(csv.DictReader(shell.lines(bucket, f"rides/{DAY}.csv")))
+    assert len(rides) == 240_000
+    minutes = [int(ride["minutes"] or 0) for ride in rides if ride["station"] in districts]
+    sound = [each for each in minutes if 1 <= each <= 1440]
+    return len(sound), sum(sound)

@@ -163,7 +163,7 @@ def test_killed_on_a_worker(google: LocalGoogle) -> None:
     run = run_of(google, deferrable=False, pipeline_options=SECONDS, run={"params": {"seconds": LONG}})
     with killed_at_the_end(run) as said:
         old = wait_for("the job's id", lambda: run.xcom.get("dataflow_job_id"), seconds=120)
-    assert said == ["score was killed; its job was asked to cancel"]
+    assert said == [f"score was killed; job {old} was asked to cancel"]
     run.params = {"seconds": 0}
     value = run.run()
     assert value["job_id"] != old

@@ -11,7 +11,8 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_accel_provider.core.identity import label_value
 from airflow_accel_provider.exceptions import (
-    AcceleratorJobError,
+    AcceleratorConfigurationError,
+    AcceleratorError,
     AcceleratorMissingError,
     AcceleratorPermissionError,
     AcceleratorPipelineError,
@@ -88,12 +89,10 @@ def test_job_whose_creation_was_not_answered_is_found(google: LocalGoogle) -> No
     ("status", "error", "said"),
     [
         (403, AcceleratorPermissionError, ", permission: the service refused the caller.\n"),
-        (400, AcceleratorPipelineError, ", configuration: the service refused the job.\n"),
+        (400, AcceleratorConfigurationError, ", configuration: the service refused the job.\n"),
     ],
 )
-def test_refused_creation_is_told(
-    google: LocalGoogle, status: int, error: type[AcceleratorJobError], said: str
-) -> None:
+def test_refused_creation_is_told(google: LocalGoogle, status: int, error: type[AcceleratorError], said: str) -> None:
     """When the service refuses to create the job the failure says why, and no other place is tried."""
     google.fail(CREATE, times=20, status=status, message="It is not to be.")
     since = google.mark()

@@ -141,16 +141,22 @@ def test_requirements_are_installed_once(google: LocalGoogle, tmp_path: Path, te
     assert built.stat().st_mtime_ns == made_at
 
 
-def test_system_packages_are_seen_where_asked(google: LocalGoogle, tmp_path: Path, temporary: Path) -> None:
-    """An environment sees the packages of its interpreter's installation exactly where that is asked for."""
+def test_the_interpreters_own_packages_are_seen_where_asked(
+    google: LocalGoogle, tmp_path: Path, temporary: Path
+) -> None:
+    """An environment sees the packages of its interpreter, Beam among them, exactly where that is asked for.
+
+    It does so too when the interpreter is itself of a virtual environment, as a worker's is.
+    """
     note = tmp_path / "note.json"
-    said: dict[str, Any] = {"py_requirements": [wheel(tmp_path)], "pipeline_options": {"note": str(note)}}
-    for seen in (True, False):
+    for seen, requirements in ((True, []), (False, [wheel(tmp_path)])):
+        said: dict[str, Any] = {"py_requirements": requirements, "pipeline_options": {"note": str(note)}}
         run = run_of(google, py_system_site_packages=seen, **said)
         with pytest.raises(TaskDeferred):
             run.execute()
         google.cancel({"id": run.xcom["dataflow_job_id"], "location": "us-central1"})
         interpreter = Path(json.loads(note.read_text())["interpreter"][0])
+        assert interpreter.is_relative_to(temporary)
         config = (interpreter.parents[1] / "pyvenv.cfg").read_text().replace(" ", "")
         assert f"include-system-site-packages={str(seen).lower()}" in config
 

@@ -219,7 +219,7 @@ SAID: dict[str, tuple[str, list[str], int]] = {
         1,
     ),
     "image": (
-        "AcceleratorPipelineError",
+        "AcceleratorImageError",
         ["score failed on {first} (job ", "image: the workers cannot pull the container image", "accelerated:2.77.0"],
         1,
     ),
@@ -247,8 +247,13 @@ SAID: dict[str, tuple[str, list[str], int]] = {
         ],
         2,
     ),
+    "late": (
+        "AcceleratorTimeoutError",
+        ["score failed on {first} (job ", "timeout: execution_timeout (30 s) has passed."],
+        1,
+    ),
     "endless": (
-        "AcceleratorPipelineError",
+        "AcceleratorConfigurationError",
         ["score failed on {first} (job ", "configuration: it is a streaming job", 'give wait_until="proven"'],
         1,
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
-from airflow_accel_provider.exceptions import AcceleratorPipelineError
+from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.workers import WorkersHook
 from demo.waiting import wait_for
@@ -71,7 +71,7 @@ def test_batch_job_is_left_running_too(google: LocalGoogle, *, deferrable: bool)
 def test_waiting_for_the_end_is_one_error(google: LocalGoogle, *, deferrable: bool) -> None:
     """A streaming job that is waited for until done is cancelled, and the error says what to write."""
     run = endless(google, wait_until="done", deferrable=deferrable)
-    with pytest.raises(AcceleratorPipelineError, match=r'configuration: .*give wait_until="proven"'):
+    with pytest.raises(AcceleratorConfigurationError, match=r'configuration: .*give wait_until="proven"'):
         run.run()
     assert google.states(run.xcom["dataflow_job_id"])[-1] == "CANCELLED"
 
@@ -123,7 +123,7 @@ def test_killed_on_a_worker(google: LocalGoogle, *, drain: bool, end: str) -> No
         google.heal()
         vms = WorkersHook(google.session())
         wait_for("a worker", lambda: vms.workers_of(job_id, region="us-central1"), seconds=120)
-    assert said == [f"score was killed; its job was asked to {WISHES[drain]}"]
+    assert said == [f"score was killed; job {job_id} was asked to {WISHES[drain]}"]
     wait_for(end, lambda: google.states(job_id)[-1] == end, seconds=60)
 
 

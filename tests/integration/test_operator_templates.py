@@ -9,7 +9,7 @@ import httpx
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
-from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorPipelineError
+from airflow_accel_provider.exceptions import AcceleratorConfigurationError
 from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator, BeamTpuPipelineOperator
 from demo.waiting import wait_for
 from tests.integration.pipelines import BUCKET, ECHO, IMAGE, run_of
@@ -160,7 +160,7 @@ def test_a_refused_launch_is_told_in_the_services_words(google: LocalGoogle) -> 
     run = template_run(google)
     since = google.mark()
     google.fail(LAUNCH, times=20, status=400, message="The workflow could not be created.")
-    with pytest.raises(AcceleratorPipelineError, match=r"HTTP 400"):
+    with pytest.raises(AcceleratorConfigurationError, match=r"HTTP 400"):
         run.execute()
     assert len(google.calls(LAUNCH, since=since)) == 1
     assert google.created(since=since) == []
@@ -181,7 +181,7 @@ def test_secrets_among_the_parameters_stay_secret(
     run = template_run(google, spec=spec, parameters=parameters)
     if is_refused:
         google.fail(LAUNCH, status=400, message=f"Parameter registry_token={SECRET} is not known.")
-        with pytest.raises(AcceleratorPipelineError, match=r"registry_token=\*\*\*|HTTP 400") as refused:
+        with pytest.raises(AcceleratorConfigurationError, match=r"registry_token=\*\*\*|HTTP 400") as refused:
             run.execute()
         value: Any = str(refused.value)
     else:

@@ -473,12 +473,6 @@ def test_everything_wrong_is_told_at_once() -> None:
     assert all(word in str(wrong.value) for word in ("placement", "ttl", "batch_id", "metadata"))
 
 
-def test_a_job_name_is_no_parameter() -> None:
-    """A batch has an id, and no name of a job."""
-    with pytest.raises(TypeError, match="job_name"):
-        etl(job_name="etl")
-
-
 def test_missing_program_starts_nothing(google: LocalGoogle) -> None:
     """A program that is not in its bucket is told before anything is started."""
     since = google.mark()

@@ -21,7 +21,7 @@ from airflow_accel_provider.core.validation._options import check_options, check
 from airflow_accel_provider.core.validation._places import check_offer, check_places, check_region
 from airflow_accel_provider.core.validation._shapes import Operator, check_shape
 from airflow_accel_provider.core.validation._templated import LATER, is_templated
-from airflow_accel_provider.core.validation._tpus import check_tpu_workers, check_tpu_zone
+from airflow_accel_provider.core.validation._tpus import check_slice_images, check_tpu_workers, check_tpu_zone
 from airflow_accel_provider.core.validation._types import plain_overrides, plain_request
 from airflow_accel_provider.core.validation._values import check_values
 from airflow_accel_provider.core.validation._ways import check_parameters, check_pipeline, check_streaming
@@ -90,6 +90,8 @@ def check_beam(
     problems += check_options(request.default_pipeline_options, "default_pipeline_options", sdk)
     problems += check_options(request.pipeline_options, "pipeline_options", sdk)
     problems += _check_order(candidates, region, catalog)
+    if operator == "tpu":
+        problems += check_slice_images(_meant(plain, candidates, sdk), catalog)
     for n, candidate in enumerate(candidates):
         if candidate is not None:
             problems += _check_place(
@@ -265,6 +267,17 @@ def _check_order(candidates: Sequence[Candidate | None], region: str | None, cat
         if same is not None:
             yield warning("duplicate", f"{candidate.placement} is the same as {place_name(same)}.", place_name(n))
         seen.setdefault(n, resolved)
+
+
+def _meant(
+    plain: BeamRequest, candidates: Sequence[Candidate | None], sdk: Sdk
+) -> Iterable[tuple[str, BeamRequest, Placement]]:
+    """Return every candidate that can be read: its name, and the request as it is meant there."""
+    for n, candidate in enumerate(candidates):
+        if candidate is not None:
+            overrides, _ = plain_overrides(_in_python_names(candidate, sdk), place_name(n))
+            meant = plain.for_candidate(replace(candidate, overrides=overrides), "python")
+            yield place_name(n), meant, candidate.placement
 
 
 def _contradiction(placement: Placement, region: str) -> Problem:

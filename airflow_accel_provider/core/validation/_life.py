@@ -15,8 +15,12 @@ _SWITCHES = ("deferrable", "drain_pipeline")
 _TEXTS = ("project_id", "gcp_conn_id", "quota_project_id", "job_name", "region")
 _SECONDS = ("poll_interval", "start_timeout", "cancel_timeout", "proof_grace")
 _LONGEST_SECONDS = 366 * 24 * 3600.0
-# After somebody's cancel nothing is ever started elsewhere, whatever fallback_on says.
-_MOVABLE = tuple(str(kind) for kind in FailureKind if kind is not FailureKind.CANCELLED)
+# After these nothing is ever started elsewhere, whatever fallback_on says.
+_FINAL: Mapping[str, str] = {
+    FailureKind.CANCELLED: "A job that somebody cancelled is never started again elsewhere; leave 'cancelled' out.",
+    FailureKind.TIMEOUT: "When execution_timeout has passed nothing is started elsewhere; leave 'timeout' out.",
+}
+_MOVABLE = tuple(str(kind) for kind in FailureKind if kind not in _FINAL)
 
 
 def check_life(parameters: Mapping[str, Any]) -> Iterator[Problem]:
@@ -54,9 +58,8 @@ def _check_kinds(kinds: Any) -> Iterator[Problem]:
         yield error("not-a-list", f"{kinds!r} is not a list of kinds of failure, such as ['stockout'].", "fallback_on")
         return
     for kind in sorted(kinds, key=str) if isinstance(kinds, set | frozenset) else kinds:
-        if kind == FailureKind.CANCELLED:
-            text = "A job that somebody cancelled is never started again elsewhere; leave 'cancelled' out."
-            yield error("unknown-kind", text, "fallback_on")
+        if isinstance(kind, str) and kind in _FINAL:
+            yield error("unknown-kind", _FINAL[kind], "fallback_on")
         elif kind not in _MOVABLE:
             yield error("unknown-kind", f"{kind!r} is no kind of failure. {_meant(kind, _MOVABLE)}", "fallback_on")
 

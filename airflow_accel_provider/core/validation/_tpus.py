@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from airflow_accel_provider.core.accelerators import Gpu, Tpu
 from airflow_accel_provider.core.locations import region_of
 from airflow_accel_provider.core.problems import Problem, error, nearest, warning
+from airflow_accel_provider.core.validation._templated import is_templated
 
 if TYPE_CHECKING:
     from airflow_accel_provider.core.catalog import Catalog, TpuSlice
@@ -71,6 +72,28 @@ def check_tpu_workers(request: BeamRequest, placement: Placement, catalog: Catal
     if known and known.vcpus > MANY_VCPUS and not 0 < (threads or 0) <= ADVISED_THREADS:
         text = f"{known.machine_type} has {known.vcpus} vCPUs; fewer threads are advised, such as {ADVISED_THREADS}."
         yield warning("many-threads", text, "number_of_worker_harness_threads")
+
+
+def check_slice_images(places: Iterable[tuple[str, BeamRequest, Placement]], catalog: Catalog) -> Iterator[Problem]:
+    """Yield a warning for each place whose image is also that of another slice: its environment fits one alone.
+
+    ``places`` are the names of parameters, each with the request as it is meant there and the place itself.
+    """
+    first: dict[str, tuple[str, TpuSlice]] = {}
+    for where, request, placement in places:
+        tpu, image = placement.accelerator, request.sdk_container_image
+        known = catalog.tpu(tpu.type, tpu.topology) if isinstance(tpu, Tpu) else None
+        if known is None or not isinstance(image, str) or is_templated(image):
+            continue
+        other_place, other = first.setdefault(image, (where, known))
+        differing = [name for name, value in known.environment.items() if other.environment.get(name) != value]
+        if differing:
+            wanted = " and ".join(f"{name}={known.environment[name]}" for name in differing)
+            text = (
+                f"It has the image of {_spelled(other)} ({other_place}); an image carries the environment of one "
+                f"slice, and {_spelled(known)} needs {wanted}. Give it an sdk_container_image of its own."
+            )
+            yield warning("image-of-another-slice", text, where)
 
 
 def _unknown_type(type_: str, catalog: Catalog, where: str) -> Problem:

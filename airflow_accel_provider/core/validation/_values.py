@@ -85,13 +85,14 @@ def _check_labels(request: BeamRequest) -> Iterator[Problem]:
 
 def _check_label(key: Any, value: Any) -> Iterator[Problem]:
     where = f"labels.{key}"
-    if not isinstance(key, str) or not is_templated(key):
-        starts = isinstance(key, str) and key[:1] and unicodedata.category(key[0]) in ("Ll", "Lo")
-        if not starts or not _is_label(key):
-            yield error("label-key", f"{key!r} is not a label's key: {_LABEL_FORM}, starting with a letter.", where)
-        elif key.startswith(RESERVED_PREFIX):
-            text = f"Labels that start with {RESERVED_PREFIX} tie a job to its task; name it otherwise."
-            yield error("label-reserved", text, where)
+    starts = isinstance(key, str) and key[:1] and unicodedata.category(key[0]) in ("Ll", "Lo")
+    if isinstance(key, str) and is_templated(key):
+        yield error("label-key", f"{key!r} stays as it is, since Airflow fills no template in a key.", where)
+    elif not starts or not _is_label(key):
+        yield error("label-key", f"{key!r} is not a label's key: {_LABEL_FORM}, starting with a letter.", where)
+    elif key.startswith(RESERVED_PREFIX):
+        text = f"Labels that start with {RESERVED_PREFIX} tie a job to its task; name it otherwise."
+        yield error("label-reserved", text, where)
     if not is_templated(value) and not _is_label(str(value)):
         yield error("label-value", f"{value!r} is not a label's value: {_LABEL_FORM}.", where)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
-from airflow_accel_provider.core.reservations import ReservationState
+from airflow_accel_provider.core.reservations import Reservation, ReservationState
+from airflow_accel_provider.core.reserving import meant_by
 from airflow_accel_provider.core.waiting.answers import Answer, Met, Never, NotYet
 
 
@@ -22,10 +24,19 @@ class ReservationQuestion:
         return f"reservation {self.reservation}"
 
 
-def answer_reservation(question: ReservationQuestion, state: ReservationState | None, *, project: str) -> Answer:
-    """Return whether so many machines are free; ``state`` is ``None`` where there is no such reservation."""
+def answer_reservation(
+    question: ReservationQuestion,
+    state: ReservationState | None,
+    *,
+    project: str,
+    others: Sequence[Reservation] = (),
+) -> Answer:
+    """Return whether so many machines are free; ``state`` is ``None`` where there is no such reservation.
+
+    ``others`` are those that there are instead, from which the nearest is told.
+    """
     if state is None:
-        text = f"there is no {question.subject} for project {project}"
+        text = f"there is no {question.subject} for project {project}{_hint(question, others)}"
         return Never(Failure(kind=FailureKind.CONFIGURATION, scope=Scope.ZONE, explanation=text))
     if state.free >= question.count:
         return Met(_value(question, state))
@@ -45,6 +56,11 @@ def _value(question: ReservationQuestion, state: ReservationState) -> dict[str, 
         "in_use": state.in_use,
         "count": state.count,
     }
+
+
+def _hint(question: ReservationQuestion, others: Sequence[Reservation]) -> str:
+    meant = meant_by(Reservation.parse(question.reservation), others)
+    return f"; did you mean {' or '.join(f'{each.name} in {each.zone}' for each in meant)}?" if meant else ""
 
 
 def _why_not(question: ReservationQuestion, state: ReservationState) -> str:

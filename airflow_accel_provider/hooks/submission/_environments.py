@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from subprocess import CalledProcessError
 from typing import TYPE_CHECKING
@@ -13,6 +15,9 @@ from airflow_accel_provider.hooks.submission._cache import kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# Prints where an interpreter that is itself of a virtual environment has its packages.
+_OWN_PACKAGES = "import json, site, sys; print(json.dumps(site.getsitepackages() * (sys.prefix != sys.base_prefix)))"
 
 
 def environment(interpreter: str, requirements: Sequence[str], *, system_site_packages: bool) -> str:
@@ -40,8 +45,22 @@ def _build(folder: Path, base: str, requirements: Sequence[str], system_site_pac
             system_site_packages=system_site_packages,
             requirements=list(requirements),
         )
+        if system_site_packages:
+            _show_packages(folder, base)
     except (CalledProcessError, OSError) as error:
         raise AcceleratorLaunchError(f"The environment for py_requirements could not be built: {error}") from error
+
+
+def _show_packages(folder: Path, base: str) -> None:
+    """Have an environment see the packages of an interpreter that is itself of one.
+
+    The tools that make environments show the packages of the installation behind it only, and most workers run in an
+    environment. What was required comes first on the path.
+    """
+    said = subprocess.run([base, "-c", _OWN_PACKAGES], capture_output=True, text=True, check=True).stdout
+    lines = [f"import site; site.addsitedir({path!r})\n" for path in json.loads(said)]
+    for own in folder.glob("lib/python*/site-packages"):
+        (own / "interpreter.pth").write_text("".join(lines))
 
 
 def _python(folder: Path) -> Path:

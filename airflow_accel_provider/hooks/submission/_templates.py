@@ -37,6 +37,8 @@ _TOO_MANY = 429
 _CALL_SECONDS = 60.0
 # For how long a job is looked for whose launch may have gone through, and how long such launches are tried again.
 _SETTLE_SECONDS = 6.0
+# For how long a job is looked for that the service says is there; lists lag behind.
+_LISTED_SECONDS = 60.0
 _RETRY_SECONDS = 60.0
 _STEP_SECONDS = 1.0
 
@@ -60,6 +62,7 @@ class TemplatePipeline(ABC):
         """Ask for the job, and look for it when nobody knows whether the call went through."""
         too_late = time.monotonic() + min(submitting.seconds, _RETRY_SECONDS)
         path, params, body = self.call(session, place, submitting)
+        may_be_there = False
         while not submitting.stopped():
             try:
                 answer = session.request(
@@ -69,12 +72,14 @@ class TemplatePipeline(ABC):
                 job = _found(submitting, refused)
                 if job:
                     return Submission(job=job)
-                if not refused.is_transient:
+                # Once a launch may have gone through, no refusal of a further one says that there is no job.
+                may_be_there = may_be_there or _is_unclear(refused)
+                if not refused.is_transient and not may_be_there:
                     return Submission(failure=_failure(refused, place, submitting))
                 submitting.say(f"launch refused, trying again: {refused}")
                 pause = max(_STEP_SECONDS, refused.retry_after or 0)
-                if time.monotonic() + pause > too_late:
-                    return _given_up(refused, place, submitting)
+                if time.monotonic() + pause > too_late or not refused.is_transient:
+                    return _given_up(refused, place, submitting, may_be_there=may_be_there)
                 time.sleep(pause)
             else:
                 return Submission(job=_job(answer, place, submitting))
@@ -191,9 +196,9 @@ def _job(answer: Mapping[str, Any], place: Place, submitting: Submitting) -> Job
 
 def _found(submitting: Submitting, refused: GoogleApiError) -> Job | None:
     """Look for the job of a call that may have gone through; it may take a moment to be listed."""
-    if refused.status != _CONFLICT and (not refused.is_transient or refused.status == _TOO_MANY):
+    if not _is_unclear(refused):
         return None
-    until = time.monotonic() + _SETTLE_SECONDS
+    until = time.monotonic() + (_LISTED_SECONDS if refused.status == _CONFLICT else _SETTLE_SECONDS)
     while True:
         job = submitting.find()
         if job or submitting.stopped() or time.monotonic() > until:
@@ -201,12 +206,19 @@ def _found(submitting: Submitting, refused: GoogleApiError) -> Job | None:
         time.sleep(_STEP_SECONDS)
 
 
-def _given_up(refused: GoogleApiError, place: Place, submitting: Submitting) -> Submission:
+def _is_unclear(refused: GoogleApiError) -> bool:
+    """Tell whether there may be a job all the same: this call's own, or that of one whose answer was lost."""
+    return refused.status == _CONFLICT or (refused.is_transient and refused.status != _TOO_MANY)
+
+
+def _given_up(refused: GoogleApiError, place: Place, submitting: Submitting, *, may_be_there: bool) -> Submission:
     """Return why there is no job, where that is certain; raise where a job may still turn up."""
-    if refused.status == _TOO_MANY:
+    if not may_be_there:
         return Submission(failure=_failure(refused, place, submitting))
     said = submitting.hide(str(refused))
-    raise AcceleratorLaunchError(f"Nobody can tell whether the job was launched; the next try looks for it. {said}")
+    raise AcceleratorLaunchError(
+        f"Nobody can tell whether job {submitting.job_name} was launched; the next try looks for it. {said}"
+    )
 
 
 def _failure(refused: GoogleApiError, place: Place, submitting: Submitting) -> Failure:

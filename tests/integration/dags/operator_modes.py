@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ SHARED = {
 }
 """What happens to both operators."""
 
+_LONG = {"pipeline_options": {"seconds": 300}}
 LAUNCHED = {
     "py_file": None,
     "flex_template": TEMPLATE,
@@ -90,6 +92,7 @@ STORIES: dict[str, Story] = {
     "left_running-gpu": Story(
         world="plenty", said={"wait_until": "proven", "pipeline_options": {"endless": True}}, fallback=[]
     ),
+    "late-gpu": Story(world="plenty", said={"execution_timeout": timedelta(seconds=30), **_LONG}),
     "endless-gpu": Story(world="plenty", said={"pipeline_options": {"endless": True}}),
 }
 """By name, which ends with the kind of operator."""

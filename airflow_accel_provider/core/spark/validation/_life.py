@@ -63,8 +63,8 @@ def _check_labels(labels: Any) -> Iterator[Problem]:
     for key, value in labels.items():
         where = f"labels.{key}"
         if is_templated(key):
-            continue
-        if not is_label(key):
+            yield error("label-key", f"{key!r} stays as it is, since Airflow fills no template in a key.", where)
+        elif not is_label(key):
             yield error("label-key", f"{key!r} is not a label's key: {LABEL_FORM}.{_instead(key)}", where)
         elif key.startswith(RESERVED_PREFIX):
             text = f"Labels that start with {RESERVED_PREFIX} tie a job to its task; name it otherwise."
@@ -77,7 +77,7 @@ def _check_labels(labels: Any) -> Iterator[Problem]:
 def _instead(text: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].rstrip("-")
     near = plain if plain[:1].isalpha() else f"v{plain}"
-    return f" {near!r} would do." if plain and is_label(near) else ""
+    return f" {near!r} would do." if plain and is_label(near) and not near.startswith(RESERVED_PREFIX) else ""
 
 
 def _check_provisioning(request: SparkRequest, runtime: Runtime | None) -> Iterator[Problem]:

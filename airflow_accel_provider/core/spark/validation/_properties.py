@@ -41,8 +41,8 @@ def check_properties(request: SparkRequest, tables: SparkCatalog, runtime: Runti
         where = f"properties.{name}"
         known = tables.property_named(name)
         if is_templated(name):
-            continue
-        if name != name.strip() or name.startswith(("spark:", "dataproc:", "--")):
+            yield error("property-name", f"{name!r} stays as it is, since Airflow fills no template in a name.", where)
+        elif name != name.strip() or name.startswith(("spark:", "dataproc:", "--")):
             right = re.sub(r"^(?:spark:|dataproc:|--(?:conf )?)", "", name.strip()).strip()
             yield error("property-name", f"{name!r} is not a property's name; write {right!r}.", where)
         elif known is None:
