@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow.sdk.exceptions import AirflowFailException
+
 from airflow_accel_provider.operators.beam import BeamGpuPipelineOperator, BeamTpuPipelineOperator
 from airflow_accel_provider.operators.dataproc import DataprocGpuBatchOperator
 from tests.chaos.clock import Clock, virtual
@@ -159,7 +161,7 @@ class _Story:
         made, is_due = len(self.google.ours()), self._is_due()
         self.life.work(process)
         has_failed = self.life.state in {"failed", "up_for_retry"}
-        is_upset = self.signalled is not None or isinstance(self.life.error, Killed)
+        is_upset = self.signalled is not None or isinstance(self.life.error, (Killed, AirflowFailException))
         if is_due and has_failed and not is_upset and len(self.google.ours()) == made:
             self._violated(f"a retry after a reported failure tried nothing: {self.life.error}")
         self.has_reported = has_failed and not is_upset
