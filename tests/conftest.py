@@ -16,15 +16,7 @@ LEVELS = ("system", "integration", "chaos", "contract", "core")
 """The folders of tests, those whose files take longest first: what begins last should not keep others waiting."""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, give each file to one of them, and all that share an Airflow to one.
-
-    First, since what divides the tests reads the groups in the same hook.
-    """
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    for item in items:
-        level = item.path.relative_to(ROOT).parts[0]
-        item.add_marker(pytest.mark.xdist_group(level if level == "system" else item.path.stem))
-    items.sort(key=lambda item: LEVELS.index(item.path.relative_to(ROOT).parts[0]))
+    """Where several processes share the tests, file by file, let each begin with what takes longest."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: LEVELS.index(item.path.relative_to(ROOT).parts[0]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MODES = {"deferrable": "True", "synchronous": "False"}
 
 
-@pytest.fixture(scope="session", params=MODES)
+@pytest.fixture(scope="package", params=MODES)
 def google_and_airflow(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     """Run both for all tests of a mode; the mode is Airflow's own setting, as no DAG says otherwise."""
     mode: str = request.param
