@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+if TYPE_CHECKING:
+    import pytest
 
 # Triggers wait for supervisors to report before they fire; where this is 0, as here, there is nothing to wait for.
 # Stacks of real Airflow processes set their own.
