@@ -35,7 +35,7 @@ ui: install
 	$(BIN)/python -m demo.ui --world "$(WORLD)"
 
 test: install
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 check: install
 	$(BIN)/ruff format --check .
