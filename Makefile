@@ -9,6 +9,8 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12)
 PYTHON ?= $(firstword $(foreach each,python3 python3.11 python3.12,$(shell $(each) -c '$(SUPPORTED)' 2>/dev/null && echo $(each))) python3)
 BIN := .venv/bin
 JOB ?= gpu
+# Tests wait for processes and timers much of their time, so one more runs than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 WORLD ?=
 
 .PHONY: help install demo ui test check
@@ -35,7 +37,7 @@ ui: install
 	$(BIN)/python -m demo.ui --world "$(WORLD)"
 
 test: install
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: install
 	$(BIN)/ruff format --check .
