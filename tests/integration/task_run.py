@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk._shared.module_loading import import_string
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class TaskRun:
     """One task instance over all its tries, deferrals and clears.
 
-    ``make`` gives the operator as parsing the DAG does: every step gets a new one, as on another worker.
+    ``make`` gives the operator as parsing the DAG does: every step gets a new one, as on another worker. ``ago`` is how
+    long before it executes the try is to have begun.
     """
 
     make: Callable[[], AcceleratorJobOperator]
@@ -32,13 +33,14 @@ class TaskRun:
     params: dict[str, Any] = field(default_factory=dict)
     stored: dict[str, str] = field(default_factory=dict)
     start_date: datetime = field(default_factory=lambda: datetime.now(UTC))
+    ago: timedelta = timedelta()
     xcom: dict[str, Any] = field(default_factory=dict)
     triggers: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def execute(self) -> dict[str, Any]:
         """Begin a try on a worker; raises ``TaskDeferred`` where the task would free it."""
-        self.start_date = datetime.now(UTC)
+        self.start_date = datetime.now(UTC) - self.ago
         return self.operator().execute(self.context)  # type: ignore[arg-type]
 
     def run(self) -> dict[str, Any]:

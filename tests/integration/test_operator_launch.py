@@ -69,7 +69,7 @@ def test_pipeline_that_raises_before_submission(google: LocalGoogle) -> None:
 def test_pipeline_that_ignores_its_arguments(google: LocalGoogle) -> None:
     """A pipeline that ends well without making a job fails the task with a hint at why."""
     run = run_of(google, py_file=str(PIPELINES / "ignores.py"), fallback=FALLBACK)
-    with pytest.raises(AcceleratorPipelineError) as failed:
+    with pytest.raises(AcceleratorConfigurationError) as failed:
         run.run()
     assert "does the pipeline pass its arguments on to PipelineOptions?\n" in str(failed.value)
     assert str(failed.value).endswith("0 rows to score")

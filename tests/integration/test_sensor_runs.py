@@ -64,6 +64,7 @@ def run_of(kind: type, *, ago: float = 0, first: float | None = None, **said: An
     return SensorRun(
         make=lambda: kind(**{**usual, **said}),
         start_date=now - timedelta(seconds=ago),
+        ago=timedelta(seconds=ago),
         first_reschedule_date=None if first is None else now - timedelta(seconds=first),
         came_back=0 if first is None else 1,
         params=params,
