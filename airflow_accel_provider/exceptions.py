@@ -11,6 +11,12 @@ from airflow_accel_provider.core.failures import FailureKind
 TRANSIENT_STATUSES = frozenset({0, 408, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same question may have another answer; 0 stands for no answer at all."""
 
+CREDENTIALS_REFUSED = "credentialsRefused"
+"""The reason of an error where a connection lacks a permission to have a token."""
+
+CREDENTIALS_UNUSABLE = "credentialsUnusable"
+"""The reason of an error where a connection's credentials are of no use: a person must change them."""
+
 _RATE_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
 
 
@@ -75,6 +81,8 @@ class GoogleApiError(AcceleratorError):
     @property
     def kind(self) -> FailureKind:
         """What it means for a task that it cannot ask Google."""
+        if self.reason == CREDENTIALS_UNUSABLE:
+            return FailureKind.CONFIGURATION
         is_refused = self.status in {401, 403} and not self.is_transient
         return FailureKind.PERMISSION if is_refused else FailureKind.SERVICE
 
@@ -121,6 +129,10 @@ class AcceleratorCancelledError(AcceleratorJobError):
 
 class AcceleratorKilledError(AcceleratorCancelledError):
     """The task was killed on its worker, and its job was asked to end."""
+
+
+class AcceleratorSupersededError(AcceleratorKilledError):
+    """Another try of the task has begun while this one's worker was taken for dead; the job is left to that try."""
 
 
 class AcceleratorTimeoutError(AcceleratorJobError):

@@ -5,6 +5,7 @@ The addresses are finished strings, pushed when a job is submitted, so that they
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperatorLink
@@ -24,7 +25,7 @@ class AcceleratorLink(BaseOperatorLink):
 
         Airflow asks on the worker when the task ends or defers, and stores the answer under ``xcom_key``.
         """
-        pages: dict[str, str] = getattr(operator, "console_pages", {})
+        pages: Mapping[str, str] = getattr(operator, "console_pages", {})
         return pages.get(self.page, "")
 
 

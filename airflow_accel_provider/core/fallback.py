@@ -123,11 +123,26 @@ def _ended(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy,
     if attempt.outcome.is_ending:
         return _after(_close(record, attempt, Outcome.CANCELLED, attempt.failure, now), policy, now)
     deed = "replaced the job by another" if state is JobState.UPDATED else "ended the job"
-    failure = _read(record, attempt, snapshot) or Failure(
-        kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation=f"somebody {deed} (it is {state})"
+    failure = (
+        _short(record, attempt, snapshot, policy, now)
+        or _read(record, attempt, snapshot)
+        or Failure(kind=FailureKind.CANCELLED, scope=Scope.NONE, explanation=f"somebody {deed} (it is {state})")
     )
     outcome = Outcome.CANCELLED if failure.kind is FailureKind.CANCELLED else Outcome.FAILED
     return _after(_close(record, attempt, outcome, failure, now), policy, now)
+
+
+def _short(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> Failure | None:
+    """Return what a cancelled job was short of that never had a worker, when another place may have it.
+
+    That is what this task cancels for, perhaps by a process that died before it could write so.
+    """
+    job = snapshot.job
+    if job is None or job.state is not JobState.CANCELLED or attempt.is_proven or snapshot.workers_seen:
+        return None
+    waiting = replace(snapshot, job=replace(job, state=JobState.RUNNING))
+    failure = _read(record, attempt, waiting)
+    return failure if failure and _goes_on(record, attempt, failure, policy, now) else None
 
 
 def _done(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> Decision:
@@ -153,17 +168,19 @@ def _suffices(attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetim
 
 
 def _is_hidden(attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> bool:
-    """Tell whether workers have come up that nobody may look at; waiting longer would not show them."""
+    """Tell whether workers may have come up that nobody may look at; waiting longer would not show them."""
     return (
         snapshot.workers is None
-        and snapshot.workers_seen
+        and (snapshot.workers_seen or snapshot.are_workers_unknown)
         and attempt.bare_since is None
-        and _is_overdue(attempt, policy, now)
+        and _is_overdue(attempt, snapshot, policy, now)
     )
 
 
-def _is_overdue(attempt: Attempt, policy: Policy, now: datetime) -> bool:
-    return now - (attempt.submitted_at or now) >= policy.start_timeout
+def _is_overdue(attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> bool:
+    """Tell whether the time for a first worker is over, by the service's clock: each of our machines has its own."""
+    by_ours = now - (attempt.submitted_at or now)
+    return (by_ours if snapshot.age is None else snapshot.age) >= policy.start_timeout
 
 
 def _trouble(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> Failure | None:
@@ -176,13 +193,20 @@ def _trouble(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Polic
         return _missing(attempt, _bare(attempt, record.service)) if is_bare(attempt, policy, now) else None
     if policy.wait_until == "proven" and _is_hidden(attempt, snapshot, policy, now):
         return _missing(attempt, "nobody saw the accelerator: its workers are unreadable")
-    late = _is_overdue(attempt, policy, now) and not snapshot.workers_seen
+    # What was not read says nothing of workers.
+    is_unstarted = not (snapshot.workers_seen or snapshot.are_workers_unknown)
+    late = is_unstarted and _is_overdue(attempt, snapshot, policy, now)
     failure = _read(record, attempt, snapshot, late=late)
     if failure is None or late:
         return failure
     # The service goes on trying for a while: worth cutting short only when there is another place to go.
-    has_next = next_place(record.with_attempt(_closed(attempt, Outcome.CANCELLED, failure, now)), policy) is not None
-    return failure if failure.kind in policy.fallback_on and has_next else None
+    return failure if _goes_on(record, attempt, failure, policy, now) else None
+
+
+def _goes_on(record: Record, attempt: Attempt, failure: Failure, policy: Policy, now: datetime) -> bool:
+    """Tell whether another place comes after an attempt that ends so."""
+    ended = record.with_attempt(_closed(attempt, Outcome.CANCELLED, failure, now))
+    return failure.kind in policy.fallback_on and next_place(ended, policy) is not None
 
 
 def _read(record: Record, attempt: Attempt, snapshot: Snapshot, *, late: bool = False) -> Failure | None:

@@ -56,6 +56,11 @@ def job_labels(
     return labels
 
 
+def item_digest(owner: str, item: str) -> str:
+    """Return what stands for the item that a mapped task was expanded over, without showing the item."""
+    return _digest(f"{owner}/{item}", 16)
+
+
 def owns(owner: str, labels: Mapping[str, str]) -> bool:
     """Tell whether a job with these labels was started by this owner."""
     return labels.get(OWNER) == label_value(owner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -88,7 +88,8 @@ class Worker:
     """One worker VM as Compute Engine shows it.
 
     ``accelerators`` maps Compute's accelerator type (``nvidia-l4``, ``ct6e``) to the number attached. ``status`` is in
-    lower case (``provisioning``, ``staging``, ``running``, …).
+    lower case (``provisioning``, ``staging``, ``running``, …). A VM that is not ``is_legible`` is there, and what it
+    carries is not known.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Worker:
     machine_type: str
     zone: str
     accelerators: tuple[tuple[str, int], ...] = ()
+    is_legible: bool = True
 
     @property
     def is_running(self) -> bool:
@@ -137,8 +139,10 @@ class Snapshot:
     """All that one poll saw of a job.
 
     ``job`` is ``None`` when the service does not know it; ``workers`` is ``None`` when they could not be read, which is
-    not the same as none. Of a Spark batch, whose workers nobody sees, ``has_run`` tells whether it ever began to run,
-    ``in_use`` what it has at the moment, ``spent`` what it used until its end, each as far as the service says.
+    not the same as none, and ``messages_read`` tells the same of messages and scaling events. ``at`` is when the
+    service answered, by its own clock, where it says. Of a Spark batch, whose workers nobody sees, ``has_run`` tells
+    whether it ever began to run, ``in_use`` what it has at the moment, ``spent`` what it used until its end, each as
+    far as the service says.
     """
 
     job: Job | None
@@ -148,6 +152,19 @@ class Snapshot:
     has_run: bool = False
     in_use: InUse | None = None
     spent: Spent | None = None
+    messages_read: bool = True
+    at: datetime | None = None
+
+    @property
+    def age(self) -> timedelta | None:
+        """How long ago the job was created, by the service's clock alone, as far as that is known."""
+        created_at = self.job.created_at if self.job else None
+        return self.at - created_at if self.at and created_at else None
+
+    @property
+    def are_workers_unknown(self) -> bool:
+        """Tell whether nothing was read from which workers would be known, so that none seen are not none."""
+        return self.workers is None and not self.messages_read
 
     @property
     def workers_seen(self) -> bool:

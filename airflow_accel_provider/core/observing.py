@@ -19,7 +19,7 @@ def observe(attempt: Attempt, snapshot: Snapshot, job: Job, now: datetime) -> At
         attempt,
         outcome=submitted,
         job_id=job.id,
-        submitted_at=attempt.submitted_at or job.created_at or now,
+        submitted_at=attempt.submitted_at or submitted_at(attempt, job, now),
         zone=attempt.zone or (job.zones[0] if job.zones else None),
         spent=snapshot.spent or attempt.spent,
         lost_since=None,
@@ -32,6 +32,14 @@ def observe(attempt: Attempt, snapshot: Snapshot, job: Job, now: datetime) -> At
     if snapshot.in_use:
         return _with_usage(seen, job, snapshot.in_use)
     return _with_workers(seen, snapshot, now)
+
+
+def submitted_at(attempt: Attempt, job: Job, now: datetime) -> datetime:
+    """Return when a job was submitted: as the service says, but not before it was meant to be, nor in the future.
+
+    The service's clock need not be ours, and waiting times are counted by ours.
+    """
+    return max(min(job.created_at or now, now), min(attempt.intent_at, now))
 
 
 def is_bare(attempt: Attempt, policy: Policy, now: datetime) -> bool:

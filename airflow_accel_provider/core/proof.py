@@ -51,13 +51,13 @@ SOURCE_VMS = "compute.instances"
 
 
 def prove(wanted: Accelerator, workers: tuple[Worker, ...], now: datetime) -> Proof | None:
-    """Return what the workers show, or ``None`` while none of them is up.
+    """Return what the workers show, or ``None`` while none of them is up and can be read.
 
     A pipeline with several worker pools needs the device on one of them only, so a single carrier is proof; a job's VMs
     without it, or with another one, are ``absent``, which the caller believes only after a grace.
     """
     # A VM that is still being provisioned shows what was asked for, not what was got.
-    running = [worker for worker in workers if worker.is_running]
+    running = [worker for worker in workers if worker.is_running and worker.is_legible]
     if not running:
         return None
     carrier = next((worker for worker in running if _carries(worker, wanted)), None)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_accel_provider.core.failures import Failure
-from airflow_accel_provider.core.identity import job_name
+from airflow_accel_provider.core.identity import item_digest, job_name
 from airflow_accel_provider.core.jobs import Service
 from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.proof import Proof
@@ -172,7 +172,8 @@ class Record:
     ``owner`` is minted once per task instance, ``life`` counts the user's wishes, ``max_tries`` is Airflow's figure
     when this life began (a clear raises it). ``ended`` is set once the outcome was reported, so that the next try in
     the same life begins another round after a failure. ``killed`` is set by this task's own kill. ``service`` runs the
-    jobs. ``crashes`` counts the triggers that ended without an event.
+    jobs. ``crashes`` counts the triggers that ended without an event. ``item`` is a digest of what a mapped task was
+    expanded over, ``None`` for a task that is not mapped: the same index may mean another item by the next try.
     """
 
     owner: str
@@ -188,6 +189,7 @@ class Record:
     killed: bool = False
     service: Service = "dataflow"
     crashes: int = 0
+    item: str | None = None
 
     @property
     def current(self) -> Attempt | None:
@@ -214,6 +216,14 @@ class Record:
     def with_attempt(self, attempt: Attempt) -> Record:
         """Return the record with an attempt added, or put in the place of the one with the same ``n``."""
         return replace(self, attempts=(*(old for old in self.attempts if old.n != attempt.n), attempt))
+
+    def about(self, item: str | None) -> Record:
+        """Return the record with the digest of an item."""
+        return replace(self, item=item_digest(self.owner, item) if item is not None else None)
+
+    def is_about_another(self, item: str | None) -> bool:
+        """Tell whether the task now stands for another item than the one that the record is about, as far as known."""
+        return None not in (self.item, item) and self.about(item).item != self.item
 
     def intend(self, candidate: int, placement: Placement, now: datetime) -> Record:
         """Return the record with a new attempt, not yet submitted."""
@@ -251,6 +261,7 @@ class Record:
             "killed": self.killed,
             "service": self.service,
             **({"crashes": self.crashes} if self.crashes else {}),
+            **({"item": self.item} if self.item else {}),
         }
 
     @classmethod
@@ -275,10 +286,17 @@ def check_version(value: Mapping[str, Any], what: str) -> None:
 
 
 def begin(
-    *, owner: str, max_tries: int, now: datetime, project: str, prefix: str, service: Service = "dataflow"
+    *,
+    owner: str,
+    max_tries: int,
+    now: datetime,
+    project: str,
+    prefix: str,
+    service: Service = "dataflow",
+    item: str | None = None,
 ) -> Record:
-    """Return the record of a task instance that has none."""
-    return Record(
+    """Return the record of a task instance that has none; ``item`` is what it was expanded over, as a text."""
+    fresh = Record(
         owner=owner,
         life=1,
         max_tries=max_tries,
@@ -287,21 +305,23 @@ def begin(
         prefix=prefix,
         service=service,
     )
+    return fresh.about(item)
 
 
 def resume(
-    record: Record, *, max_tries: int, now: datetime, project: str, prefix: str
+    record: Record, *, max_tries: int, now: datetime, project: str, prefix: str, item: str | None = None
 ) -> tuple[Record, Sequence[Attempt]]:
     """Return the record as this try must see it, and the attempts of an earlier life whose jobs must end first.
 
-    A life ends when the user clears the task (Airflow then raises ``max_tries``) or after this task's own kill.
-    Within a life, a try after a reported failure starts another round over the candidates; any other try takes over
-    what runs, or what was reached.
+    A life ends when the user clears the task (Airflow then raises ``max_tries``), after this task's own kill, or when
+    its map index has come to mean another item. Within a life, a try after a reported failure starts another round over
+    the candidates; any other try takes over what runs, or what was reached.
     """
-    if max_tries > record.max_tries or record.killed:
+    if max_tries > record.max_tries or record.killed or record.is_about_another(item):
         stale = (record.alive,) if record.alive else ()
-        fresh = begin(owner=record.owner, max_tries=max_tries, now=now, project=project, prefix=prefix)
+        fresh = begin(owner=record.owner, max_tries=max_tries, now=now, project=project, prefix=prefix, item=item)
         return replace(fresh, life=record.life + 1, service=record.service), stale
+    record = record.about(item)
     has_succeeded = record.current is not None and record.current.has_succeeded
     if record.ended and not has_succeeded:
         return replace(record, round=record.round + 1, ended=False), ()

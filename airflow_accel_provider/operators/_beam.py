@@ -37,7 +37,7 @@ class BeamPipelineOperator(AcceleratorJobOperator):
 
     Exactly one of ``py_file``, ``py_module``, ``jar``, ``go_binary``, ``template`` and ``flex_template`` says what. In
     any option ``{region}``, ``{zone}`` and ``{accelerator}`` stand for the place that is tried. The parameters of
-    :class:`~airflow_accel_provider.operators._job.AcceleratorJobOperator` come on top.
+    :class:`~airflow_accel_provider.operators._face.AcceleratorOperator` come on top.
 
     :param job_name: readable beginning of the jobs' names; a hash is always added
     :param py_file: the pipeline as a Python file, local or ``gs://``

@@ -5,11 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING
+
+from airflow.sdk.exceptions import AirflowRuntimeError
 
 from airflow_accel_provider.core.console import urls
 from airflow_accel_provider.core.identity import job_labels
+from airflow_accel_provider.core.notes import NOTE_KEY, recall
 from airflow_accel_provider.core.record import RECORD_KEY, Attempt, Record, begin, resume
+from airflow_accel_provider.exceptions import AcceleratorSupersededError
 from airflow_accel_provider.links import LINKS
 
 if TYPE_CHECKING:
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def open_record(
-    context: Context, *, project: str, prefix: str | None, service: Service
+    context: Context, *, project: str, prefix: str | None, service: Service, item: str | None
 ) -> tuple[Record, Sequence[Attempt]]:
     """Return the record as this try must see it, and the attempts of an earlier life whose jobs must end first."""
     ti = context["ti"]
@@ -27,10 +32,28 @@ def open_record(
     prefix = prefix or f"{ti.dag_id}-{ti.task_id}"
     now = datetime.now(UTC)
     if isinstance(stored, dict):
-        return resume(Record.from_json(stored), max_tries=ti.max_tries, now=now, project=project, prefix=prefix)
-    owner = uuid.uuid4().hex
-    said = {"project": project, "prefix": prefix}
-    return begin(owner=owner, max_tries=ti.max_tries, now=now, service=service, **said), ()
+        record = Record.from_json(stored)
+        return resume(record, max_tries=ti.max_tries, now=now, project=project, prefix=prefix, item=item)
+    fresh = begin(
+        owner=uuid.uuid4().hex,
+        max_tries=ti.max_tries,
+        now=now,
+        project=project,
+        prefix=prefix,
+        service=service,
+        item=item,
+    )
+    return fresh, ()
+
+
+def noted(context: Context, record: Record) -> Record:
+    """Return the record with what the trigger noted that was not heard of any more."""
+    if record.open is None:
+        return record
+    ti = context["ti"]
+    index = -1 if ti.map_index is None else ti.map_index
+    note = ti.xcom_pull(task_ids=ti.task_id, key=NOTE_KEY, map_indexes=index)
+    return record.with_attempt(recall(record.open, note))
 
 
 def alive_attempt(context: Context) -> Attempt | None:
@@ -40,8 +63,26 @@ def alive_attempt(context: Context) -> Attempt | None:
 
 
 def store(context: Context, record: Record) -> None:
-    """Write the record where it survives retries, clears and crashes of the worker."""
-    context["task_state_store"].set(RECORD_KEY, record.to_json())
+    """Write the record where it survives retries, clears and crashes of the worker.
+
+    Raises :class:`AcceleratorSupersededError` on a worker whose task has another try by now, or was cleared: Airflow
+    gives the task instance a new id then, and knows the old one no more.
+    """
+    try:
+        context["task_state_store"].set(RECORD_KEY, record.to_json())
+    except AirflowRuntimeError as refused:
+        if (refused.error.detail or {}).get("status_code") == HTTPStatus.NOT_FOUND:
+            raise AcceleratorSupersededError(_SUPERSEDED) from refused
+        raise
+
+
+def check_current(context: Context) -> None:
+    """Raise :class:`AcceleratorSupersededError` where Airflow no longer shows this worker the record it has written."""
+    if not isinstance(context["task_state_store"].get(RECORD_KEY), dict):
+        raise AcceleratorSupersededError(_SUPERSEDED)
+
+
+_SUPERSEDED = "this worker's try is over: another try of the task has begun, or it was cleared; its job is left to that"
 
 
 def labels_for(context: Context, record: Record, attempt: Attempt) -> dict[str, str]:

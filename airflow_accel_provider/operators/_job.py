@@ -5,39 +5,42 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDeferralTimeout
 
 from airflow_accel_provider.core.decisions import Finish, GiveUp
-from airflow_accel_provider.core.failures import DEFAULT_FALLBACK_ON, Failure, FailureKind
+from airflow_accel_provider.core.failures import Failure, FailureKind
 from airflow_accel_provider.core.fallback import close, decide, ending, timing_out
-from airflow_accel_provider.core.policy import Policy
-from airflow_accel_provider.core.problems import Problem, error
-from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, PlannedPlace, Record
+from airflow_accel_provider.core.observing import submitted_at
+from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, Record
 from airflow_accel_provider.core.report import attempt_line, plan_table, report
-from airflow_accel_provider.core.result import result
 from airflow_accel_provider.core.search import is_searching
-from airflow_accel_provider.core.validation import check_life
 from airflow_accel_provider.exceptions import (
     AcceleratorConfigurationError,
+    AcceleratorError,
     AcceleratorKilledError,
     GoogleApiError,
     job_error,
 )
-from airflow_accel_provider.links import LINKS
-from airflow_accel_provider.operators._connections import hide, named_connection
-from airflow_accel_provider.operators._context import alive_attempt, labels_for, open_record, pages_of, publish, store
+from airflow_accel_provider.operators._context import (
+    alive_attempt,
+    check_current,
+    labels_for,
+    noted,
+    open_record,
+    pages_of,
+    publish,
+    store,
+)
 from airflow_accel_provider.operators._deadline import LATE, deadline_of, held_to
-from airflow_accel_provider.operators._settings import default_deferrable
-from airflow_accel_provider.operators._settings import poll_interval as default_poll_interval
-from airflow_accel_provider.operators._verdict import judge, refuse
+from airflow_accel_provider.operators._face import AcceleratorOperator
+from airflow_accel_provider.operators._item import item_of
 
 # Hooks and triggers are imported where a task runs: parsing a DAG needs neither, and pays for every import.
 if TYPE_CHECKING:
@@ -46,12 +49,10 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_accel_provider.core.deadline import Deadline
-    from airflow_accel_provider.core.jobs import Job, Service
+    from airflow_accel_provider.core.jobs import Job
     from airflow_accel_provider.hooks.session import GoogleSession
     from airflow_accel_provider.triggers._follow import Followed
     from airflow_accel_provider.triggers.job import AcceleratorJobTrigger
-
-OnUnproven = Literal["warn", "fail"]
 
 _STEP_SECONDS = 5.0
 
@@ -59,109 +60,14 @@ _MOST_CRASHES = 2
 """How many triggers may crash before the task waits on its worker: what crashes each of them would go on for ever."""
 
 
-class AcceleratorJobOperator(BaseOperator):
-    """Run one accelerated job in the first place that has room, prove the accelerator, and wait for the end.
+class AcceleratorJobOperator(AcceleratorOperator):
+    """Run one accelerated job in the first place that has room, prove the accelerator, and wait for the end."""
 
-    :param placement: where the job should run: ``ACCELERATOR[:COUNT or :TOPOLOGY] [on MACHINE_TYPE] [in REGION or
-    ZONE]``
-    :param fallback: further places in order, each a placement or a mapping of a ``placement`` and what differs there
-    :param fallback_on: kinds of failure after which the next place is tried
-    :param region: location for placements that name none
-    :param project_id: project the job runs in; the connection's when left out
-    :param gcp_conn_id: the Google Cloud connection
-    :param impersonation_chain: service account to act as, or a list of accounts that leads to it
-    :param quota_project_id: project that API calls are charged to
-    :param deferrable: wait in the triggerer instead of on a worker
-    :param poll_interval: seconds between two looks at the job; ``[accel] poll_interval`` (10) when left out
-    :param start_timeout: how long a first worker may take, in seconds or as a timedelta
-    :param cancel_timeout: how long a job that was asked to end may take, in seconds or as a timedelta
-    :param on_unproven: what to do with a job that finished before its accelerator was seen: ``warn`` or ``fail``
-    """
-
-    operator_extra_links = LINKS
-    service: ClassVar[Service] = "dataflow"
-    """What runs the jobs."""
-    listed_within: ClassVar[timedelta] = timedelta(seconds=45)
-    """How long after its creation a job may be missing where it is looked up by its name."""
-
-    def __init__(
-        self,
-        *,
-        placement: str,
-        fallback: Sequence[str | Mapping[str, Any]] = (),
-        fallback_on: Sequence[str] = DEFAULT_FALLBACK_ON,
-        region: str | None = None,
-        project_id: str | None = None,
-        gcp_conn_id: str = "google_cloud_default",
-        impersonation_chain: str | Sequence[str] | None = None,
-        quota_project_id: str | None = None,
-        deferrable: bool | None = None,
-        poll_interval: float | None = None,
-        start_timeout: float | timedelta = 1800,
-        cancel_timeout: float | timedelta = 300,
-        on_unproven: OnUnproven = "warn",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.placement = placement
-        self.fallback = fallback
-        self.fallback_on = fallback_on
-        self.region = region
-        self.project_id = project_id
-        self.gcp_conn_id = gcp_conn_id
-        self.impersonation_chain = impersonation_chain
-        self.quota_project_id = quota_project_id
-        self.deferrable = default_deferrable() if deferrable is None else deferrable
-        self.poll_interval = default_poll_interval() if poll_interval is None else poll_interval
-        self.start_timeout = start_timeout
-        self.cancel_timeout = cancel_timeout
-        self.on_unproven = on_unproven
-        self.console_pages: dict[str, str] = {}
-        self._session: GoogleSession | None = None
-        self._record: Record | None = None
-        self._deadline: Deadline | None = None
-        self._is_killed = False
-
-    # What a kind of job must say.
-
-    @property
-    @abstractmethod
-    def name_prefix(self) -> str | None:
-        """The readable beginning of the jobs' names, ``None`` for that of the DAG and the task."""
-
-    @abstractmethod
-    def problems(self, project: str | None) -> Sequence[Problem]:
-        """Return all that is wrong, or worth a warning, as far as it is known; ``project`` is ``None`` until it is."""
-
-    @abstractmethod
-    def missing(self, session: GoogleSession) -> Sequence[Problem]:
-        """Return what a new submission needs and cannot reach from here, such as the pipeline's file."""
-
-    @abstractmethod
-    def plan(self, session: GoogleSession) -> tuple[PlannedPlace, ...]:
-        """Return the candidates in the user's order, each kept or put aside with a reason."""
-
-    @abstractmethod
-    def find(self, session: GoogleSession, attempt: Attempt) -> Attempt | None:
-        """Return the attempt with the job of its name, or ``None`` when there is none. Refuses a stranger's job."""
-
-    @abstractmethod
-    def submit(self, session: GoogleSession, attempt: Attempt, labels: Mapping[str, str]) -> Attempt | Failure:
-        """Submit the attempt; return it with its job, as it is when the task was killed meanwhile, or why it failed."""
-
-    @abstractmethod
-    def cancel(self, session: GoogleSession, attempt: Attempt) -> None:
-        """Ask the service to end the attempt's job: to drain it where the attempt says so, else to cancel it."""
-
-    @abstractmethod
-    def secrets(self) -> Sequence[Mapping[str, Any]]:
-        """Return the options, by name, of which those with the name of a secret must not be shown in any log."""
-
-    def value(self, record: Record) -> dict[str, Any]:
-        """Return what a task hands on in XCom."""
-        return result(record)
-
-    # The life of a task.
+    console_pages: Mapping[str, str] = MappingProxyType({})
+    """The pages of the current job, by link."""
+    _written: Record | None = None
+    _context: Context | None = None
+    _is_killed = False
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, adopt or submit, wait, and return the winner with every attempt."""
@@ -179,13 +85,14 @@ class AcceleratorJobOperator(BaseOperator):
             # Where no triggerer was heard of, another trigger would not be either.
             self.log.warning("trigger=silent reason=no triggerer was heard of in time; the job is looked at from here")
             self.deferrable = False
-            return self._in_time(context, partial(self._begin, context))
+            return self._in_time(context, partial(self._begin, context, is_unheard=True))
         except TaskDeferralError as crashed:
             self.log.warning("trigger=crashed error=%s; the job is looked at again", crashed)
-            return self._in_time(context, partial(self._begin, context, crashes=1))
+            return self._in_time(context, partial(self._begin, context, is_unheard=True, crashes=1))
 
     def _in_time(self, context: Context, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do a step of the life within the time of the try; what Google leaves unanswered ends the try, not the job."""
+        self._context = context
         self._deadline = deadline = deadline_of(context, self.execution_timeout)
         try:
             try:
@@ -197,15 +104,23 @@ class AcceleratorJobOperator(BaseOperator):
                 return self._time_out(context, deadline)
         except GoogleApiError as error:
             said = f"{error}".rstrip(".")
+            raise job_error(error.kind, f"{self.task_id} failed, {error.kind}: {said}. {_left(context)}") from error
+        except AcceleratorConfigurationError as error:
             alive = alive_attempt(context)
-            job = f"job {alive.job_id or alive.job_name} may go on, and " if alive else ""
-            rest = f"Nothing was cancelled; {job}the next try goes on from here."
-            raise job_error(error.kind, f"{self.task_id} failed, {error.kind}: {said}. {rest}") from error
+            if alive is None or (alive.job_id or alive.job_name) in str(error):
+                raise
+            raise AcceleratorConfigurationError(f"{error}\n{_left(context)}") from error
 
-    def _begin(self, context: Context, *, crashes: int = 0) -> dict[str, Any]:
+    def _begin(self, context: Context, *, is_unheard: bool = False, crashes: int = 0) -> dict[str, Any]:
         session = self._usable_session()
-        record, stale = open_record(context, project=session.project, prefix=self.name_prefix, service=self.service)
-        record = replace(record, crashes=record.crashes + crashes)
+        record, stale = open_record(
+            context,
+            project=session.project,
+            prefix=self.name_prefix,
+            service=self.service,
+            item=item_of(self, context),
+        )
+        record = replace(noted(context, record) if is_unheard else record, crashes=record.crashes + crashes)
         if record.crashes > _MOST_CRASHES:
             self.deferrable = False
         self._check_again(session, submits=record.alive is None)
@@ -221,57 +136,37 @@ class AcceleratorJobOperator(BaseOperator):
 
         followed = read_event(event)
         self._save(context, followed.record)
+        if followed.record.is_about_another(item_of(self, context)):
+            return self._begin(context)
         return self._go_on(context, self._connect(), followed)
 
     def on_kill(self) -> None:
         """End the job of a task that is killed on a worker, as asked; the waiting code notices and stops."""
         self._is_killed = True
-        attempt = self._record.alive if self._record else None
-        if self._session and attempt:
-            asked = ending(attempt, "the task was killed", self.policy, _now())
-            self.log.warning("kill=%s job=%s", asked.outcome, attempt.job_id or attempt.job_name)
-            # Airflow calls this from a signal handler: the code it interrupted may hold a lock that the call needs.
-            threading.Thread(target=self.cancel, args=(self._session, asked), name="kill").start()
+        # Until a new life is written down, the record is of the old one, whose job the next try must still know of.
+        if self._context and self._session and self._written:
+            # Airflow calls this from a signal handler: the code it interrupted may hold a lock that the calls need.
+            said = (self._context, self._session, self._written)
+            threading.Thread(target=self._end_meanwhile, args=said, name="kill").start()
 
-    def check(self) -> None:
-        """Raise one error that names all that is known to be wrong when a DAG is parsed; warn of the rest."""
-        project = self.project_id if isinstance(self.project_id, str) else None
-        judge(self, self._all_problems(project))
+    def _end_killed(self, context: Context, session: GoogleSession, record: Record) -> None:
+        """Write down that the task was killed, then ask for its job's end: what cannot be written is not acted on."""
+        store(context, replace(record, killed=True))
+        if record.alive:
+            asked = ending(record.alive, "the task was killed", self.policy, _now())
+            self.log.warning("kill=%s job=%s", asked.outcome, asked.job_id or asked.job_name)
+            self.cancel(session, asked)
 
-    def _usable_session(self) -> GoogleSession:
-        """Return the session; where there can be none, the error names also all else that is wrong."""
+    def _end_meanwhile(self, *said: Any) -> None:
         try:
-            return self._connect()
-        except AcceleratorConfigurationError as unusable:
-            told = error("connection", str(unusable), "gcp_conn_id")
-            refuse(self.task_id, (*self._all_problems(None), told))
-            raise
-
-    def _check_again(self, session: GoogleSession, *, submits: bool) -> None:
-        """Raise one error that names all that is wrong now that everything is known; log the rest."""
-        # What runs already needs none of what a new submission does.
-        missing = self.missing(session) if submits else ()
-        for problem in refuse(self.task_id, (*self._all_problems(session.project), *missing)):
-            self.log.warning("%s", problem)
-
-    def _all_problems(self, project: str | None) -> tuple[Problem, ...]:
-        return (*check_life(vars(self)), *self.problems(project))
-
-    def _connect(self) -> GoogleSession:
-        from airflow_accel_provider.hooks.session import GoogleSession
-
-        hide(self.secrets())
-        self._session = GoogleSession.from_connection(
-            named_connection(self.gcp_conn_id),
-            impersonation_chain=self.impersonation_chain,
-            project_id=self.project_id,
-            quota_project_id=self.quota_project_id,
-        )
-        return self._session
+            self._end_killed(*said)
+        except AcceleratorError as error:
+            self.log.warning("kill=failed error=%s", error)
 
     def _save(self, context: Context, record: Record) -> None:
-        self._record = record
+        self._record = record = replace(record, killed=record.killed or self._is_killed)
         store(context, record)
+        self._written = record
         pages = pages_of(record)
         if record.open and record.open.job_id and pages != self.console_pages:
             self.console_pages = pages
@@ -310,6 +205,7 @@ class AcceleratorJobOperator(BaseOperator):
         else:
             said = (attempt.placement, attempt.job_name, record.label(attempt), len(record.plan))
             self.log.info("launch placement=%s name=%s candidate=%s/%s", *said)
+        check_current(context)
         outcome = found or self.submit(session, attempt, labels_for(context, record, attempt))
         launched = close(record, outcome, _now()) if isinstance(outcome, Failure) else record.with_attempt(outcome)
         self._save(context, launched)
@@ -322,7 +218,7 @@ class AcceleratorJobOperator(BaseOperator):
             left = self._deadline.left(_now()) if self._deadline else None
             late = None if left is None else left + self.policy.cancel_timeout + LATE
             self.defer(trigger=self._trigger(record), method_name="resume", timeout=late)
-        followed = self._follow(session, record)
+        followed = self._follow(session, record, write=partial(self._save, context))
         self._save(context, followed.record)
         self._stop_if_killed(context, followed.record)
         return self._go_on(context, session, followed)
@@ -368,9 +264,8 @@ class AcceleratorJobOperator(BaseOperator):
     def _stop_if_killed(self, context: Context, record: Record) -> None:
         if not self._is_killed:
             return
-        if record.alive and self._session:
-            self.cancel(self._session, ending(record.alive, "the task was killed", self.policy, _now()))
-        self._save(context, replace(record, killed=True))
+        if self._session:
+            self._end_killed(context, self._session, record)
         wish = "drain if it can, else to cancel" if self.policy.drain else "cancel"
         job = f"job {record.alive.job_id or record.alive.job_name}" if record.alive else "its job"
         raise AcceleratorKilledError(f"{self.task_id} was killed; {job} was asked to {wish}")
@@ -385,7 +280,7 @@ class AcceleratorJobOperator(BaseOperator):
                 asked = record.with_attempt(timing_out(found, deadline, self.policy, _now()))
                 self._save(context, asked)
                 self.log.warning("cancel job=%s reason=%s", found.job_id, deadline.failure.explanation)
-                followed = self._follow(session, asked)
+                followed = self._follow(session, asked, write=partial(self._save, context))
                 self._save(context, followed.record)
                 self._stop_if_killed(context, followed.record)
                 return self._go_on(context, session, followed)
@@ -399,7 +294,7 @@ class AcceleratorJobOperator(BaseOperator):
             return
         asked = ending(found, "the task was cleared", self.policy, _now())
         self.log.warning("%s job=%s reason=it belongs to an earlier life of this task", asked.outcome, found.job_id)
-        followed = self._follow(session, replace(record, attempts=(asked,)))
+        followed = self._follow(session, replace(record, attempts=(asked,)), write=None)
         if followed.record.open and followed.failure:
             raise job_error(followed.failure.kind, followed.failure.explanation)
         self._leave_stale_if_killed(attempt)
@@ -420,37 +315,46 @@ class AcceleratorJobOperator(BaseOperator):
             job = attempt.job_id or attempt.job_name
             raise AcceleratorKilledError(f"{self.task_id} was killed before job {job} of its earlier life had ended")
 
-    def _follow(self, session: GoogleSession, record: Record) -> Followed:
+    def _follow(self, session: GoogleSession, record: Record, *, write: Callable[[Record], None] | None) -> Followed:
         """Follow the job on this worker; a kill ends that early and leaves the record as it was."""
-        from airflow_accel_provider.triggers._follow import Followed, OwnLook, Stopped, follow
+        from airflow_accel_provider.triggers._follow import Followed, NoJournal, OwnLook, Stopped, follow
 
         source = OwnLook(session, self.poll_interval, stopped=lambda: self._is_killed, service=record.service)
+        journal = _Written(write) if write else NoJournal()
         try:
-            return asyncio.run(follow(record, source, self.policy, now=_now, log=self.log))
+            return asyncio.run(follow(record, source, self.policy, now=_now, log=self.log, journal=journal))
         except Stopped:
-            return Followed(record)
+            return Followed(self._written if write and self._written else record)
 
-    @property
-    def policy(self) -> Policy:
-        """What the user decided beforehand, as the core reads it."""
-        return Policy(
-            fallback_on=tuple(FailureKind(kind) for kind in self.fallback_on),
-            on_unproven=self.on_unproven,
-            start_timeout=as_timedelta(self.start_timeout),
-            cancel_timeout=as_timedelta(self.cancel_timeout),
-            deadline=self._deadline,
-        )
+
+class _Written:
+    """A worker's journal: the record itself. What cannot be written is not acted on."""
+
+    def __init__(self, write: Callable[[Record], None]) -> None:
+        self._write = write
+
+    async def write(self, record: Record) -> None:
+        """Write the record."""
+        self._write(record)
+
+    async def recall(self, attempt: Attempt) -> Attempt:
+        """Return the attempt as it is: the record is what was written."""
+        return attempt
+
+
+def _left(context: Context) -> str:
+    """Return the sentence that says what a try leaves behind that ends since something could not be asked or done."""
+    alive = alive_attempt(context)
+    if alive is None:
+        return "Nothing was cancelled; the next try goes on from here."
+    job = alive.job_id or alive.job_name
+    return f"Nothing was cancelled; job {job} may go on: the next try takes it over, a clear ends it."
 
 
 def with_job(attempt: Attempt, job: Job) -> Attempt:
     """Return the attempt with the job that was made for it."""
     outcome = Outcome.SUBMITTED if attempt.outcome is Outcome.INTENT else attempt.outcome
-    return replace(attempt, job_id=job.id, submitted_at=job.created_at or _now(), outcome=outcome)
-
-
-def as_timedelta(value: float | timedelta) -> timedelta:
-    """Return a duration that may be given in seconds."""
-    return value if isinstance(value, timedelta) else timedelta(seconds=value)
+    return replace(attempt, job_id=job.id, submitted_at=submitted_at(attempt, job, _now()), outcome=outcome)
 
 
 def _now() -> datetime:

@@ -12,7 +12,8 @@ from airflow_accel_provider.core.result import result
 from airflow_accel_provider.core.validation import is_templated, read_candidates
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorLaunchError, GoogleApiError
 from airflow_accel_provider.links import AcceleratorJobLink, AcceleratorLogsLink
-from airflow_accel_provider.operators._job import AcceleratorJobOperator, as_timedelta, with_job
+from airflow_accel_provider.operators._face import as_timedelta
+from airflow_accel_provider.operators._job import AcceleratorJobOperator, with_job
 from airflow_accel_provider.operators._settings import allowed_regions, catalog
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class DataprocGpuBatchOperator(AcceleratorJobOperator):
     ``batch`` is what ``DataprocCreateBatchOperator`` takes, without the properties that ask for GPUs: those follow from
     ``placement``, such as ``l4 in us-central1`` (with the GPUs of one executor: ``l4:2 in us-central1``), and from
     ``runtime_version``. In any text ``{region}`` and ``{accelerator}`` stand for the place that is tried. The
-    parameters of :class:`~airflow_accel_provider.operators._job.AcceleratorJobOperator` come on top.
+    parameters of :class:`~airflow_accel_provider.operators._face.AcceleratorOperator` come on top.
 
     :param batch: the batch, a mapping or a ``Batch`` message
     :param batch_id: readable beginning of the batches' ids; a hash is always added

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from airflow_accel_provider.core.decisions import Cancel, Decision, GiveUp, Launch
+from airflow_accel_provider.core.decisions import Cancel, Decision, Finish, GiveUp, Launch
 from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
 from airflow_accel_provider.core.fallback import decide
-from airflow_accel_provider.core.jobs import Service, Snapshot
+from airflow_accel_provider.core.jobs import JobState, Service, Snapshot
 from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import Attempt, Outcome, Record
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorError, GoogleApiError
@@ -42,6 +42,30 @@ class JobSource(Protocol):
         """Ask the service to end the attempt's job, as the attempt says. Raises :class:`GoogleApiError`."""
 
 
+class Journal(Protocol):
+    """Where a follower writes before it acts, for whoever follows the same job after it."""
+
+    async def write(self, record: Record) -> None:
+        """Keep what the record's last attempt was asked for, and why. Raises where it must not be acted on."""
+
+    async def recall(self, attempt: Attempt) -> Attempt:
+        """Return the attempt as it was written before, or as it is."""
+
+
+class NoJournal:
+    """Nothing is kept: nobody else follows the job."""
+
+    async def write(self, record: Record) -> None:
+        """Keep nothing."""
+
+    async def recall(self, attempt: Attempt) -> Attempt:
+        """Return the attempt as it is."""
+        return attempt
+
+
+_NO_JOURNAL = NoJournal()
+
+
 @dataclass(frozen=True, slots=True)
 class Followed:
     """How the following of a job ended.
@@ -55,7 +79,13 @@ class Followed:
 
 
 async def follow(
-    record: Record, source: JobSource, policy: Policy, *, now: Callable[[], datetime], log: Log
+    record: Record,
+    source: JobSource,
+    policy: Policy,
+    *,
+    now: Callable[[], datetime],
+    log: Log,
+    journal: Journal = _NO_JOURNAL,
 ) -> Followed:
     """Poll, decide and cancel until the job has ended, may be left running, or may be waited for no longer.
 
@@ -66,22 +96,36 @@ async def follow(
         try:
             snapshot = await source.snapshot(attempt)
             answered_at = now()
+            if not attempt.outcome.is_ending and snapshot.job and snapshot.job.state in _ASKED_FOR:
+                record = record.with_attempt(await journal.recall(attempt))
             decision = decide(record, snapshot, policy, now())
             _tell(log, record, decision)
             # Kept before a cancel is asked for: its time runs also while the service does not take the request.
             record = _without_intent(decision.record) if isinstance(decision, Launch) else decision.record
+            if _is_news(attempt, decision):
+                await journal.write(record)
             if isinstance(decision, Cancel):
                 await source.end(record.attempts[-1])
         except AcceleratorConfigurationError as error:
             return Followed(record, unanswered(attempt, FailureKind.CONFIGURATION, error))
         except GoogleApiError as error:
             if not error.is_transient or now() > _patience_ends(began, answered_at, policy):
-                return Followed(record, unanswered(attempt, error.kind, error))
+                return Followed(record, unanswered(attempt, error.kind, error, silent=now() - answered_at))
             log.warning("poll=failed job=%s error=%s", attempt.job_id, error)
             continue
         if isinstance(decision, GiveUp):
             return Followed(record, decision.failure)
     return Followed(record)
+
+
+_ASKED_FOR = frozenset({JobState.CANCELLING, JobState.CANCELLED, JobState.DRAINING, JobState.DRAINED})
+"""States that somebody has asked for: perhaps a follower before this one."""
+
+
+def _is_news(attempt: Attempt, decision: Decision) -> bool:
+    """Tell whether a decision must be known to whoever follows the job next: its end is asked for, or it is left."""
+    is_asked = isinstance(decision, Cancel) and not attempt.outcome.is_ending
+    return is_asked or (isinstance(decision, Finish) and decision.record.alive is not None)
 
 
 def _patience_ends(began: datetime, answered_at: datetime, policy: Policy) -> datetime:
@@ -95,12 +139,15 @@ def _without_intent(record: Record) -> Record:
     return replace(record, attempts=attempts)
 
 
-def unanswered(attempt: Attempt, kind: FailureKind, error: AcceleratorError) -> Failure:
-    """Return the failure of a service that can't be asked, refuses, or does not answer, questions about a job."""
+def unanswered(
+    attempt: Attempt, kind: FailureKind, error: AcceleratorError, *, silent: timedelta = timedelta()
+) -> Failure:
+    """Return the failure of a service that can't be asked, refuses, or did not answer, questions about a job."""
+    lasted = f" for {silent.total_seconds() / 60:.0f} min" if silent >= timedelta(minutes=1) else ""
     return Failure(
         kind=kind,
         scope=Scope.JOB,
-        explanation=f"nobody could be asked about job {attempt.job_id}, which may go on; nothing was cancelled",
+        explanation=f"nobody could be asked{lasted} about job {attempt.job_id}, which may go on; nothing was cancelled",
         evidence=str(error),
     )
 

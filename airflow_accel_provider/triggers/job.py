@@ -11,9 +11,11 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.fallback import ending
+from airflow_accel_provider.core.notes import is_left_running, note_of, recall
 from airflow_accel_provider.core.policy import Policy
-from airflow_accel_provider.core.record import VERSION, Record, UnknownVersionError, check_version
+from airflow_accel_provider.core.record import VERSION, Attempt, Record, UnknownVersionError, check_version
 from airflow_accel_provider.exceptions import AcceleratorError
+from airflow_accel_provider.triggers._airflow import AirflowSilentError, read_note, task_state, write_note
 from airflow_accel_provider.triggers._follow import Followed, follow
 from airflow_accel_provider.triggers._sessions import Who
 from airflow_accel_provider.triggers._settling import settling_seconds
@@ -99,14 +101,16 @@ class AcceleratorJobTrigger(BaseTrigger):
             self.log.error("%s", error)  # noqa: TRY400 - the sentence is all there is to say
             return {"v": self.v, "record": dict(self.record), "failure": None}
         policy = Policy.from_json(self.policy)
-        return event(await follow(record, self._look(record), policy, now=_now, log=self.log))
+        journal = _Notes(self)
+        return event(await follow(record, self._look(record), policy, now=_now, log=self.log, journal=journal))
 
     async def on_kill(self) -> None:
         """End this record's job as asked, and no other, when a person ended or cleared the task.
 
         Airflow 3.3 also calls this when a trigger merely moves to another triggerer: while the task is still
-        deferred, the job is somebody's. When Airflow cannot be asked the job is left alone too: a job too many costs
-        money until the task is cleared or `accel reap` finds it, a cancelled job costs the work.
+        deferred, the job is somebody's, and so is one that another trigger has proven and left running. When Airflow
+        cannot be asked the job is left alone too: a job too many costs money until the task is cleared or `accel reap`
+        finds it, a cancelled job costs the work.
         """
         # The triggerer cancels this call at each of its rounds until it has ended; the work must outlive that.
         kill = asyncio.create_task(self._kill())
@@ -119,7 +123,7 @@ class AcceleratorJobTrigger(BaseTrigger):
         attempt = record.open
         if attempt is None or attempt.job_id is None:
             return
-        kept = await self._why_not()
+        kept = await self._why_not(attempt)
         if kept:
             self.log.warning("kill=ignored job=%s reason=%s", attempt.job_id, kept)
             return
@@ -143,24 +147,45 @@ class AcceleratorJobTrigger(BaseTrigger):
         )
         return SharedLook(who, self.poll_interval, record.service)
 
-    async def _why_not(self) -> str | None:
+    async def _why_not(self, attempt: Attempt) -> str | None:
         """Return why a kill must not end the job, ``None`` when it must."""
-        from airflow.sdk.execution_time import task_runner
-        from airflow.sdk.execution_time.comms import GetTaskStates, TaskStatesResult
-
         ti = self.task_instance
         if ti is None:
             return None
-        asked = GetTaskStates(dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index)
         try:
-            answer = await task_runner.SUPERVISOR_COMMS.asend(asked)
-        except Exception as error:  # noqa: BLE001 - whatever keeps Airflow from answering, nothing is known then
-            return f"Airflow could not be asked about the task: {type(error).__name__}: {error}"
-        if not isinstance(answer, TaskStatesResult):
-            return f"Airflow could not be asked about the task: {answer!r}"
-        name = ti.task_id if ti.map_index < 0 else f"{ti.task_id}_{ti.map_index}"
-        is_deferred = answer.task_states.get(ti.run_id, {}).get(name) == "deferred"
-        return "the task is still deferred" if is_deferred else None
+            if await task_state(ti) == "deferred":
+                return "the task is still deferred"
+            note = await read_note(ti) if self.policy.get("wait_until") == "proven" else None
+        except AirflowSilentError as silence:
+            return f"Airflow could not be asked about the task: {silence}"
+        return "it was proven and is left running" if is_left_running(attempt, note) else None
+
+
+class _Notes:
+    """A trigger's journal: an XCom of its task, which lasts as long as the try."""
+
+    def __init__(self, trigger: AcceleratorJobTrigger) -> None:
+        self._ti = trigger.task_instance
+        self._log = trigger.log
+
+    async def write(self, record: Record) -> None:
+        """Write a note; where that fails the job is acted on nevertheless, since it costs money meanwhile."""
+        if self._ti is None:
+            return
+        try:
+            await write_note(self._ti, note_of(record.attempts[-1]))
+        except AirflowSilentError as silence:
+            self._log.warning("note=failed error=%s", silence)
+
+    async def recall(self, attempt: Attempt) -> Attempt:
+        """Return what an earlier trigger noted, if it did and Airflow answers."""
+        if self._ti is None:
+            return attempt
+        try:
+            return recall(attempt, await read_note(self._ti))
+        except AirflowSilentError as silence:
+            self._log.warning("note=unread error=%s", silence)
+            return attempt
 
 
 _kills: set[asyncio.Task[None]] = set()

@@ -253,6 +253,7 @@ class OneJob:
     """A session that knows one running job and counts its questions."""
 
     project = "acme-ml-prod"
+    told_at = None
 
     def __init__(self) -> None:
         self.asked: list[str] = []

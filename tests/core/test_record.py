@@ -88,3 +88,46 @@ def test_labels_of_tries() -> None:
         record = record.intend(candidate, L4, MOMENT)
 
     assert [record.label(attempt) for attempt in record.attempts] == ["1a", "1b", "2"]
+
+
+ITEMS = ('{"day": 1}', '{"day": 2}')
+
+
+def about(item: str | None) -> Record:
+    return a_record().about(item).intend(0, L4, MOMENT)
+
+
+@pytest.mark.parametrize("item", [*ITEMS, None])
+def test_the_same_item_keeps_its_job(item: str | None) -> None:
+    """A retry of a mapped task whose index means the same item takes over what runs."""
+    record = about(item)
+
+    again, stale = resume(record, max_tries=1, now=MOMENT, project="acme-ml-prod", prefix="score", item=item)
+
+    assert (again, tuple(stale)) == (record, ())
+
+
+def test_another_item_inherits_nothing() -> None:
+    """When a map index means another item, the job of the old one is stale and the new one's has another name."""
+    record = about(ITEMS[0])
+
+    fresh, stale = resume(record, max_tries=1, now=MOMENT, project="acme-ml-prod", prefix="score", item=ITEMS[1])
+
+    assert (fresh.life, fresh.item) == (2, about(ITEMS[1]).item)
+    assert tuple(stale) == record.attempts
+    assert fresh.intend(0, L4, MOMENT).attempts[0].job_name != record.attempts[0].job_name
+
+
+def test_an_item_is_not_shown() -> None:
+    """A record stands for its item by a digest that differs from owner to owner."""
+    other = replace(a_record(), owner="e" * 32)
+
+    assert ITEMS[0] not in json.dumps(about(ITEMS[0]).to_json())
+    assert other.about(ITEMS[0]).item != about(ITEMS[0]).item
+
+
+def test_an_item_that_was_not_written_is_no_other() -> None:
+    """A record that says nothing of its item, as an older one, is taken over and says it from then on."""
+    again, stale = resume(about(None), max_tries=1, now=MOMENT, project="acme-ml-prod", prefix="score", item=ITEMS[0])
+
+    assert (again.life, again.item, tuple(stale)) == (1, about(ITEMS[0]).item, ())

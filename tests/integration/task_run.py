@@ -74,6 +74,11 @@ class TaskRun:
         record: dict[str, Any] = json.loads(self.stored["accel_job"])
         return record
 
+    def xcom_pull(self, *, task_ids: str, key: str, map_indexes: int) -> Any:
+        """Return an XCom value of the task itself as ``ti`` does."""
+        assert (task_ids, map_indexes) == (self.task_id, self.map_index)
+        return self.xcom.get(key)
+
     def xcom_push(self, key: str, value: Any) -> None:
         """Keep an XCom value as ``ti`` does."""
         self.xcom[key] = value
