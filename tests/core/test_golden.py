@@ -18,8 +18,9 @@ import pytest
 from airflow_accel_provider.core.decisions import Finish
 from airflow_accel_provider.core.fallback import decide
 from airflow_accel_provider.core.jobs import Job, JobState, JobType, Snapshot
+from airflow_accel_provider.core.notes import note_of, recall
 from airflow_accel_provider.core.policy import Policy
-from airflow_accel_provider.core.record import Outcome, Record, UnknownVersionError, resume
+from airflow_accel_provider.core.record import Attempt, Outcome, Record, UnknownVersionError, resume
 from airflow_accel_provider.core.waiting.questions import question_from_json, question_to_json
 from airflow_accel_provider.operators.beam import BeamTpuPipelineOperator
 from airflow_accel_provider.sensors.quota import AcceleratorQuotaSensor
@@ -76,6 +77,8 @@ def test_every_operator_and_sensor_has_left_a_row() -> None:
     assert {name.partition("/")[2] for name in SENSORS} >= kinds
     outcomes = {attempt["outcome"] for name in JOBS for attempt in ROWS[name]["record"]["attempts"]}
     assert outcomes >= {"done", "running", "cancelled"}
+    noted = {ROWS[name]["note"]["attempt"]["outcome"] for name in JOBS if "note" in ROWS[name]}
+    assert noted == {"cancelling", "running"}
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -120,6 +123,19 @@ def test_a_kept_record_is_taken_over(name: str) -> None:
     fresh, stale = resume(record, max_tries=record.max_tries + 1, **said)  # type: ignore[arg-type]
     assert (fresh.owner, fresh.life, fresh.service) == (record.owner, record.life + 1, record.service)
     assert bool(stale) is (record.attempts[-1].outcome is Outcome.RUNNING)
+
+
+@pytest.mark.parametrize("name", [name for name in JOBS if "note" in ROWS[name]])
+def test_a_note_is_understood(name: str) -> None:
+    """What a trigger noted tells the next one of its job's end, or that it goes on; another version tells nothing."""
+    note, attempts = ROWS[name]["note"], Record.from_json(ROWS[name]["record"]).attempts
+    noted = Attempt.from_json(note["attempt"])
+    attempt = next(each for each in attempts if each.job_id == noted.job_id)
+    waited_for = replace(attempt, outcome=Outcome.SUBMITTED, failure=None, cancel_requested_at=None)
+    assert recall(waited_for, note).outcome in {Outcome.CANCELLING, Outcome.RUNNING}
+    assert holds(note_of(recall(waited_for, note))["attempt"]["outcome"], note["attempt"]["outcome"])
+    with pytest.raises(UnknownVersionError, match="Nothing was cancelled"):
+        recall(waited_for, {**note, "v": 2})
 
 
 @pytest.mark.parametrize("name", SENSORS)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk._shared.module_loading import import_string
 from airflow.sdk.exceptions import TaskDeferred
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import GetXCom, SetXCom, XComResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from airflow_accel_provider.operators._job import AcceleratorJobOperator
 
@@ -95,14 +100,61 @@ class TaskRun:
         path, arguments = deferred.trigger.serialize()
         row: dict[str, Any] = json.loads(json.dumps(arguments))
         self.triggers.append(row)
-        event = asyncio.run(first_event(import_string(path)(**row)))
+        trigger = import_string(path)(**row)
+        trigger.task_instance = self
+        with _comms.of(self):
+            event = asyncio.run(first_event(trigger))
         self.events.append(event)
         return lambda: self.woken(deferred.method_name, event=event)
+
+    async def answer(self, question: Any) -> Any:
+        """Answer a trigger as its triggerer does, which asks Airflow."""
+        if isinstance(question, SetXCom):
+            self.xcom[question.key] = json.loads(json.dumps(question.value))
+            return None
+        assert isinstance(question, GetXCom)
+        return XComResult(key=question.key, value=self.xcom.get(question.key))
 
     def woken(self, method: str, **arguments: Any) -> dict[str, Any]:
         """Go on with a try that was deferred, on another worker; ``__fail__`` is Airflow's word for a lost trigger."""
         value: dict[str, Any] = self.operator().resume_execution(method, arguments, self.context)  # type: ignore[arg-type]
         return value
+
+
+class _Comms:
+    """Where the triggers of this process reach their Airflow, each in its own thread's context."""
+
+    def __init__(self) -> None:
+        self._run: ContextVar[TaskRun] = ContextVar("run")
+        self._users = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def of(self, run: TaskRun) -> Iterator[None]:
+        """Have what is asked within answered by a task's run."""
+        said = self._run.set(run)
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+            self._run.reset(said)
+
+    async def asend(self, question: Any) -> Any:
+        """Answer as the triggerer's own do."""
+        return await self._run.get().answer(question)
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = vars(task_runner).get("SUPERVISOR_COMMS")
+                task_runner.SUPERVISOR_COMMS = self  # type: ignore[assignment]
+            self._users += more
+            if not self._users:
+                task_runner.SUPERVISOR_COMMS = self._before  # type: ignore[assignment]
+
+
+_comms = _Comms()
 
 
 async def first_event(trigger: Any) -> Any:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from airflow_accel_provider.core.notes import NOTE_KEY
 from airflow_accel_provider.operators.beam import BeamTpuPipelineOperator
 from airflow_accel_provider.sensors.proof import AcceleratorProofSensor
 from airflow_accel_provider.sensors.quota import AcceleratorQuotaSensor
@@ -58,9 +59,10 @@ def sensor_rows(job: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def row(run: TaskRun) -> dict[str, Any]:
-    """Return all that a run left behind: the last trigger and event, the record at the end, and XCom."""
+    """Return all that a run left behind: the last trigger and event, note and record at the end, and XCom."""
     value = run.run()
     stored = {"record": run.record} if "accel_job" in run.stored else {}
+    stored |= {"note": run.xcom[NOTE_KEY]} if NOTE_KEY in run.xcom else {}
     return {"trigger": run.triggers[-1], "event": run.events[-1], **stored, "xcom": value}
 
 
