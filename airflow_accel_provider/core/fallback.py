@@ -7,7 +7,7 @@ decision carries the record as it must be written before anybody acts on it.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from airflow_accel_provider.core.deadline import Deadline
 from airflow_accel_provider.core.decisions import Cancel, Decision, Finish, GiveUp, Launch, Wait
@@ -135,13 +135,15 @@ def _ended(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy,
 def _short(record: Record, attempt: Attempt, snapshot: Snapshot, policy: Policy, now: datetime) -> Failure | None:
     """Return what a cancelled job was short of that never had a worker, when another place may have it.
 
-    That is what this task cancels for, perhaps by a process that died before it could write so.
+    That is what this task cancels for, perhaps by a process that died before it could write so. The service's own
+    times tell whether it waited for too long.
     """
     job = snapshot.job
     if job is None or job.state is not JobState.CANCELLED or attempt.is_proven or snapshot.workers_seen:
         return None
     waiting = replace(snapshot, job=replace(job, state=JobState.RUNNING))
-    failure = _read(record, attempt, waiting)
+    lasted = job.state_at - job.created_at if job.state_at and job.created_at else timedelta()
+    failure = _read(record, attempt, waiting, late=lasted >= policy.start_timeout)
     return failure if failure and _goes_on(record, attempt, failure, policy, now) else None
 
 

@@ -321,8 +321,15 @@ def resume(
         stale = (record.alive,) if record.alive else ()
         fresh = begin(owner=record.owner, max_tries=max_tries, now=now, project=project, prefix=prefix, item=item)
         return replace(fresh, life=record.life + 1, service=record.service), stale
-    record = record.about(item)
+    record = _asked_anew(record.about(item), now)
     has_succeeded = record.current is not None and record.current.has_succeeded
     if record.ended and not has_succeeded:
         return replace(record, round=record.round + 1, ended=False), ()
     return record, ()
+
+
+def _asked_anew(record: Record, now: datetime) -> Record:
+    """Give a job that was asked to end by an earlier try, and has not, the whole time for it again."""
+    if record.open is None or not record.open.outcome.is_ending:
+        return record
+    return record.with_attempt(replace(record.open, cancel_requested_at=now))

@@ -49,6 +49,8 @@ def ask(session: GoogleSession, question: Question, *, catalog: Callable[[], Cat
 
 def _utilization(session: GoogleSession, question: UtilizationQuestion, now: datetime) -> Answer:
     facts = _facts(session, question, read_workers=False)
+    # Figures and states carry the service's times, whatever this machine's clock says.
+    now = session.told_at or now
     if facts.job is None:
         return answer_utilization(question, facts, None, now)
     since = question.since(facts.job, now)

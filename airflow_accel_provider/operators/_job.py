@@ -123,12 +123,13 @@ class AcceleratorJobOperator(AcceleratorOperator):
         record = replace(noted(context, record) if is_unheard else record, crashes=record.crashes + crashes)
         if record.crashes > _MOST_CRASHES:
             self.deferrable = False
-        self._check_again(session, submits=record.alive is None)
         self._record = record
         # Written only when it has ended, so that a crash in between does not forget it.
         for attempt in stale:
             self._end_stale(session, record, attempt)
         self._save(context, record)
+        # Only now: what an earlier life left must end whether or not anything new can begin.
+        self._check_again(session, submits=record.alive is None)
         return self._advance(context, session, record)
 
     def _hear(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:

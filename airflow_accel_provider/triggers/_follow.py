@@ -92,6 +92,7 @@ async def follow(
     A cancel is carried out here, and its end seen here, so that a next attempt never overlaps with this one.
     """
     began = answered_at = now()
+    refused: GoogleApiError | None = None
     while attempt := record.open:
         try:
             snapshot = await source.snapshot(attempt)
@@ -105,7 +106,7 @@ async def follow(
             if _is_news(attempt, decision):
                 await journal.write(record)
             if isinstance(decision, Cancel):
-                await source.end(record.attempts[-1])
+                refused = await _end(source, record.attempts[-1], log)
         except AcceleratorConfigurationError as error:
             return Followed(record, unanswered(attempt, FailureKind.CONFIGURATION, error))
         except GoogleApiError as error:
@@ -114,8 +115,21 @@ async def follow(
             log.warning("poll=failed job=%s error=%s", attempt.job_id, error)
             continue
         if isinstance(decision, GiveUp):
-            return Followed(record, decision.failure)
+            evidence = decision.failure.evidence or (str(refused) if refused else "")
+            return Followed(record, replace(decision.failure, evidence=evidence))
     return Followed(record)
+
+
+async def _end(source: JobSource, attempt: Attempt, log: Log) -> GoogleApiError | None:
+    """Ask for a job's end; return what keeps the service from taking that for now. Raises what it refuses for good."""
+    try:
+        await source.end(attempt)
+    except GoogleApiError as error:
+        if not error.is_transient:
+            raise
+        log.warning("cancel=failed job=%s error=%s", attempt.job_id, error)
+        return error
+    return None
 
 
 _ASKED_FOR = frozenset({JobState.CANCELLING, JobState.CANCELLED, JobState.DRAINING, JobState.DRAINED})

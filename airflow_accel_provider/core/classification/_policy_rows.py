@@ -39,7 +39,7 @@ POLICY_ROWS: tuple[Rule, ...] = (
         source=ERRORS_PAGE,
     ),
     row(
-        r"\b(?P<policy>constraints/[a-z]+\.[A-Za-z]+)",
+        r"\b(?P<policy>constraints/[a-z]{1,40}\.[A-Za-z]{1,80})",
         code="policy",
         kind=FailureKind.PERMISSION,
         scope=Scope.PROJECT,

@@ -6,13 +6,13 @@ import re
 from typing import NamedTuple
 
 from airflow_accel_provider.core.classification._rule import ZONE
+from airflow_accel_provider.core.legible import clean
 
 _LONGEST = 24_000
 _EDGE = 8_000
 _AROUND = 1_000
 _EVIDENCE_LENGTH = 2_000
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CODES = (
     *("ZONE_RESOURCE_POOL_EXHAUSTED", "QUOTA_EXCEEDED", "does not have enough resources", "' exceeded", "' quota"),
     *("Workflow failed", "Startup of the worker pool", "rejected by the service", "was not found", "do not support"),
@@ -75,11 +75,8 @@ def hear(text: str) -> Heard:
 
 
 def _clean(text: str) -> str:
-    """Return the text with plain line ends and blanks, and without terminal colours."""
-    text = text.replace("\xa0", " ")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _ESCAPES.sub("", text) if "\x1b" in text else text
+    """Return the text cleaned and with plain blanks; one that did not come through a hook may still need it."""
+    return clean(text).replace("\xa0", " ")
 
 
 def _user_mark(text: str) -> int | None:
