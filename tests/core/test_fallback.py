@@ -15,7 +15,7 @@ from airflow_accel_provider.core.fallback import cancelling, close, decide
 from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent, Snapshot, Worker
 from airflow_accel_provider.core.placement import Placement
 from airflow_accel_provider.core.policy import Policy
-from airflow_accel_provider.core.record import Outcome, PlannedPlace, Record, begin
+from airflow_accel_provider.core.record import Outcome, PlannedPlace, Record, begin, resume
 from airflow_accel_provider.core.search import is_searching
 from tests.core.drawn_records import MOMENT, records
 from tests.core.test_classification import STOCKOUT, TRACEBACK
@@ -399,3 +399,83 @@ def test_quotas_are_read_only_when_they_matter() -> None:
 
     assert [is_searching(r, POLICY) for r in (planned(US), stocked_out)] == [True, True]
     assert [is_searching(r, POLICY) for r in (started, raised, done)] == [False, False, False]
+
+
+def test_a_job_that_was_cancelled_while_short_moves_on() -> None:
+    """A job without a worker that is found cancelled, and says what its zone lacked, is followed by the next place."""
+    decision = decide(running(), seen(JobState.CANCELLED, STOCKOUT), POLICY, after(3))
+
+    assert place_of(decision) == EU
+    assert decision.record.attempts[0].failure is not None
+    assert decision.record.attempts[0].failure.kind is FailureKind.STOCKOUT
+
+
+@pytest.mark.parametrize(
+    ("places", "snapshot"),
+    [
+        ((US,), seen(JobState.CANCELLED, STOCKOUT)),
+        ((US, EU), seen(JobState.CANCELLED, STOCKOUT, workers=(WITH_L4,))),
+        ((US, EU), seen(JobState.CANCELLED)),
+        ((US, EU), seen(JobState.CANCELLED, TRACEBACK)),
+        ((US, EU), seen(JobState.DRAINED, STOCKOUT)),
+    ],
+    ids=["last place", "had a worker", "short of nothing", "user code", "drained"],
+)
+def test_what_else_was_cancelled_stays_so(places: tuple[Placement, ...], snapshot: Snapshot) -> None:
+    """Any other job that is found cancelled was ended by somebody, and nothing else is started."""
+    decision = decide(running(*places), snapshot, POLICY, after(3))
+
+    assert isinstance(decision, GiveUp)
+    assert decision.failure.kind is FailureKind.CANCELLED
+
+
+def by_google(created: float, answered: float, state: JobState = JobState.RUNNING) -> Snapshot:
+    """Return a look without a worker at a job, with minutes of the service's clock."""
+    bare = seen(state)
+    assert bare.job
+    job = replace(bare.job, created_at=after(created), state_at=after(answered))
+    return replace(bare, job=job, at=after(answered))
+
+
+@pytest.mark.parametrize("skew", [-600, -60, 0, 60, 600])
+def test_waits_are_told_by_the_services_clock(skew: float) -> None:
+    """However far this machine's clock is off, a job has the whole start_timeout, and no more."""
+    early, late = by_google(skew, skew + 29), by_google(skew, skew + 31)
+
+    assert isinstance(decide(running(), early, POLICY, after(29)), Wait)
+    assert isinstance(decide(running(), late, POLICY, after(31)), Cancel)
+
+
+def test_a_wait_that_was_cut_by_a_process_that_died() -> None:
+    """A job without a worker that is found cancelled after start_timeout is followed by the next place; sooner not."""
+    late, early = (by_google(0, minutes, JobState.CANCELLED) for minutes in (31, 29))
+
+    assert place_of(decide(running(), late, POLICY, after(32))) == EU
+    assert isinstance(decide(running(), early, POLICY, after(32)), GiveUp)
+
+
+def test_what_nobody_could_read_cancels_nothing() -> None:
+    """Where neither VMs nor messages can be read nothing is known of workers, and no wait is too long."""
+    unread = replace(seen(workers=None), messages_read=False)
+
+    assert isinstance(decide(running(), unread, POLICY, after(300)), Wait)
+
+
+def test_an_unread_streaming_job_is_judged_after_its_time() -> None:
+    """A task that waits for proof alone does not wait for ever for what nobody may read: on_unproven decides."""
+    unread = replace(seen(workers=None), messages_read=False)
+    lenient, strict = (replace(POLICY, wait_until="proven", on_unproven=unproven) for unproven in ("warn", "fail"))
+
+    assert isinstance(decide(running(), unread, lenient, after(29)), Wait)
+    assert isinstance(decide(running(), unread, lenient, after(31)), Finish)
+    assert isinstance(decide(running(), unread, strict, after(31)), Cancel)
+
+
+def test_a_new_try_gives_a_cancel_its_time_again() -> None:
+    """A job that an earlier try asked to end, and that has not, is asked again before the next try gives it up."""
+    asked = running()
+    asked = asked.with_attempt(cancelling(asked.attempts[0], QUOTA_FULL, MOMENT))
+    record, _ = resume(asked, max_tries=0, now=after(60), project=asked.project, prefix=asked.prefix)
+
+    assert isinstance(decide(record, seen(), POLICY, after(61)), Cancel)
+    assert isinstance(decide(record, seen(), POLICY, after(66)), GiveUp)
