@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from airflow_accel_provider.core.legible import clean
+
 STDIN = "-"
 
 Answer = Mapping[str, Any]
@@ -57,7 +59,7 @@ def print_json(value: Answer) -> None:
 
 def print_error(message: str) -> int:
     """Tell a person what is wrong; return the exit code of a problem."""
-    sys.stderr.write(message + "\n")
+    sys.stderr.write(clean(message) + "\n")
     return 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from airflow_accel_provider.core.legible import clean
 from airflow_accel_provider.core.problems import Problem
 
 
@@ -28,5 +29,5 @@ def verdict(problems: Sequence[Problem]) -> str:
 
 
 def show(text: str) -> None:
-    """Print lines of text, whatever characters users put into it."""
-    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+    """Print lines of text, whatever characters others put into it."""
+    sys.stdout.write(clean(text.encode("utf-8", "backslashreplace").decode()) + "\n")

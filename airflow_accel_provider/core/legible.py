@@ -1,7 +1,7 @@
 """Texts that others wrote, made fit to be kept, logged and shown: the one place where they are cleaned and cut.
 
-Whatever comes in passes here at the door: texts of answers (``hooks._fields``), of errors (``hooks._answers``), lines of
-launchers (``hooks.launcher``); what a person reads in a terminal passes once more (``cli._tables``, ``cli._lines``).
+Whatever comes in passes here at the door: texts of answers (``hooks._fields``), of errors (``hooks._answers``), lines
+of launchers (``hooks.launcher``). What a person reads in a terminal passes once more (``cli._tables``, ``cli._lines``).
 """
 
 from __future__ import annotations

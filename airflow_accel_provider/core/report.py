@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from textwrap import indent
 
 from airflow_accel_provider.core.failures import Failure, FailureKind
 from airflow_accel_provider.core.record import Attempt, Outcome, PlannedPlace, Record
@@ -62,7 +63,9 @@ def _ended(task_id: str, record: Record, last: Attempt, failure: Failure) -> str
     stop = "" if failure.explanation.endswith("?") else "."
     head = f"{task_id} failed on {last.placement}{job}, {kind}: {failure.explanation}{stop}"
     lines = "\n".join(_lines(record)) if len(record.this_round) > 1 else ""
-    return "\n\n".join(part for part in (head, lines, failure.evidence) if part)
+    # Set in, so that what others said cannot pass for the report's own lines.
+    said = indent(failure.evidence, "  ", lambda _: True)
+    return "\n\n".join(part for part in (head, lines, said) if part)
 
 
 def _lines(record: Record) -> list[str]:

@@ -1,6 +1,6 @@
 """The emulator's own API, below ``/_emulator/``: what happened, which world it is, what is to go wrong.
 
-It also takes the programs that stand for template images.
+It also takes the programs that stand for template images, and what became of the accounts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from airflow_accel_provider.emulator.dispatch import Dispatcher, Incoming, error_reply
+from airflow_accel_provider.emulator.identity import NAMES
+from airflow_accel_provider.emulator.identity.standing import STANDINGS
 from airflow_accel_provider.emulator.wire import GoogleError, Reply
 from airflow_accel_provider.emulator.worlds import WORLD_NAMES
 
@@ -34,6 +36,8 @@ class Admin:
             ("PUT", "world"): self._enter,
             ("GET", "templates"): self._templates,
             ("PUT", "templates"): self._add_templates,
+            ("GET", "accounts"): self._accounts,
+            ("PUT", "accounts"): self._put_accounts,
             ("GET", "faults"): self._faults,
             ("POST", "faults"): self._add_fault,
             ("DELETE", "faults"): self._clear_faults,
@@ -102,6 +106,23 @@ class Admin:
         except ValueError as error:
             raise GoogleError(400, f"Nothing was changed: {error}.") from None
         return self._templates(incoming)
+
+    def _accounts(self, _: Incoming) -> dict[str, Any]:
+        standing = self._google.identities.standing
+        return {"accounts": {name: standing.of(name) for name in NAMES}}
+
+    def _put_accounts(self, incoming: Incoming) -> dict[str, Any]:
+        wished = _json_object(incoming.body)
+        unknown = sorted(set(wished) - set(NAMES))
+        wrong = [f"there is no account {name!r} (there are: {', '.join(NAMES)})" for name in unknown]
+        for name, standing in wished.items():
+            if name in NAMES and standing not in STANDINGS:
+                wrong.append(f"{name} {standing!r} is none of {', '.join(map(repr, STANDINGS))}")
+        if wrong:
+            raise GoogleError(400, f"Nothing was changed: {'; '.join(wrong)}.")
+        self._google.identities.standing.put(wished)
+        self._google.ledger.event("accounts.changed", **wished)
+        return self._accounts(incoming)
 
     def _faults(self, _: Incoming) -> dict[str, Any]:
         return {"faults": self._google.faults.all()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
+from email.utils import formatdate
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -56,7 +58,7 @@ def to_response(outcome: Outcome) -> Response:
     reply = outcome.reply
     if outcome.cut:
         return _Cut()
-    headers = dict(reply.headers)
+    headers = {"Date": formatdate(time.time() + outcome.skew, usegmt=True), **reply.headers}
     if outcome.method:
         headers["X-Emulator-Method"] = outcome.method
     form = _Halved if outcome.halved else Response

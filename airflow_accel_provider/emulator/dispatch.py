@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -11,15 +12,17 @@ from urllib.parse import parse_qs
 from airflow_accel_provider.emulator.faults import Action
 from airflow_accel_provider.emulator.routes import Routes
 from airflow_accel_provider.emulator.shapes import check_shape, takes_json
+from airflow_accel_provider.emulator.spoiling import spoiled
 from airflow_accel_provider.emulator.wire import Call, GoogleError, Method, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from airflow_accel_provider.emulator.state import Google
 
 _LOG = logging.getLogger(__name__)
 
+_ERRORS = 400
 _MISSING = "Request is missing required authentication credential. "
 _INVALID = "Request had invalid authentication credentials. "
 _EXPECTED = (
@@ -42,12 +45,16 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What goes back: the answer, and whether the connection is to be ``cut`` without or ``halved`` within it."""
+    """What goes back: the answer, and whether the connection is to be ``cut`` without or ``halved`` within it.
+
+    ``skew`` is how many seconds its date is ahead.
+    """
 
     reply: Reply
     method: str | None = None
     cut: bool = False
     halved: bool = False
+    skew: float = 0.0
 
 
 class Dispatcher:
@@ -94,15 +101,20 @@ class Dispatcher:
         return principal
 
     def _with_faults(self, call: Call, method: Method) -> Outcome:
-        fault = self.google.faults.take(method.id) or Action()
+        fault = self.google.faults.take(method.id)
+        if fault:
+            self.google.ledger.event("fault.met", method=method.id, action=fault.told)
+        fault = fault or Action()
         if fault.delay and not self.google.pause(fault.delay):
             return Outcome(reply=Reply(), method=method.id, cut=True)
         if fault.status is not None:
-            return Outcome(reply=_fault_reply(fault, fault.status), method=method.id)
+            return Outcome(reply=_fault_reply(fault, fault.status, method), method=method.id)
         if fault.reset == "before":
             return Outcome(reply=Reply(), method=method.id, cut=True)
-        reply = _handle(call, method)
-        return Outcome(reply=reply, method=method.id, cut=fault.reset == "after", halved=fault.truncate)
+        reply = _spoiled(_handle(call, method), fault)
+        return Outcome(
+            reply=reply, method=method.id, cut=fault.reset == "after", halved=fault.truncate, skew=fault.skew
+        )
 
 
 def _handle(call: Call, method: Method) -> Reply:
@@ -118,6 +130,13 @@ def _handle(call: Call, method: Method) -> Reply:
     return reply if isinstance(reply, Reply) else Reply(body=reply)
 
 
+def _spoiled(reply: Reply, fault: Action) -> Reply:
+    """Return an answer as the fault has it told; errors and contents of files are told as they are."""
+    if not isinstance(reply.body, Mapping) or reply.status >= _ERRORS:
+        return reply
+    return replace(reply, body=spoiled(reply.body, missing=fault.missing, instead=fault.instead, skew=fault.skew))
+
+
 def is_upload(path: str) -> bool:
     """Tell whether a path is one of those that take bytes rather than JSON."""
     return path.startswith("/upload/")
@@ -131,11 +150,13 @@ def error_reply(error: GoogleError) -> Reply:
     return Reply(status=error.status, body=body, headers=challenge)
 
 
-def _fault_reply(fault: Action, status: int) -> Reply:
+def _fault_reply(fault: Action, status: int, method: Method) -> Reply:
     headers = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
     if fault.html is not None:
         return Reply(status=status, body=fault.html.encode(), content_type="text/html; charset=UTF-8", headers=headers)
     message = fault.message or "The service is currently unavailable."
+    if method.errors:
+        return replace(method.errors(status, message), headers=headers)
     return replace(error_reply(GoogleError(status, message)), headers=headers)
 
 

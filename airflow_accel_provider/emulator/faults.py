@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from airflow_accel_provider.emulator.spoiling import OPTIONAL
 from airflow_accel_provider.emulator.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_DELAY = 3600
+LONGEST_SKEW = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,9 @@ class Action:
     ``status`` answers with that HTTP status and the call is not carried out; ``retry_after`` (seconds), ``message`` and
     ``html`` (a body in place of Google's JSON) belong to it. ``reset`` cuts the connection ``before`` or ``after`` the
     call is carried out. ``delay`` waits that many real seconds first. ``truncate`` carries the call out and sends half
-    of the answer.
+    of the answer. The last three carry it out and spoil what is told: ``missing`` names fields that are left out, at
+    any depth (``optional``: all but ids, names and what leads to them), ``instead`` gives fields that are there another
+    value, ``skew`` moves all times by so many seconds.
     """
 
     status: int | None = None
@@ -35,6 +39,14 @@ class Action:
     reset: str | None = None
     delay: float | None = None
     truncate: bool = False
+    missing: list[str] | str | None = None
+    instead: dict[str, Any] | None = None
+    skew: float = 0.0
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Return the action as it was asked for."""
+        return {item.name: value for item in fields(self) if (value := getattr(self, item.name)) not in (None, False)}
 
 
 class Faults:
@@ -85,6 +97,9 @@ class Faults:
         self._database.execute("DELETE FROM faults")
 
 
+_DEEDS = ("status", "reset", "delay", "truncate", "missing", "instead", "skew")
+
+
 def _action_problems(action: object) -> list[str]:
     if not isinstance(action, dict):
         return ["action is not an object"]
@@ -93,8 +108,8 @@ def _action_problems(action: object) -> list[str]:
     for name, (words, fits) in _KINDS.items():
         if action.get(name) is not None and not fits(action[name]):
             problems.append(f"action.{name} {action[name]!r} is not {words}")
-    if not any(action.get(name) is not None for name in ("status", "reset", "delay", "truncate")):
-        problems.append("action needs one of status, reset, delay, truncate")
+    if not any(action.get(name) is not None for name in _DEEDS):
+        problems.append(f"action needs one of {', '.join(_DEEDS)}")
     if action.get("status") is None and any(
         action.get(name) is not None for name in ("retry_after", "message", "html")
     ):
@@ -104,6 +119,14 @@ def _action_problems(action: object) -> list[str]:
 
 def _is_seconds(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_DELAY
+
+
+def _is_fields(value: object) -> bool:
+    return value == OPTIONAL or (isinstance(value, list) and bool(value) and all(map(_is_text, value)))
+
+
+def _is_shift(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LONGEST_SKEW
 
 
 def _is_text(value: object) -> bool:
@@ -118,4 +141,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "reset": ("'before' or 'after'", lambda value: value in ("before", "after")),
     "delay": (f"a number of seconds up to {LONGEST_DELAY}", _is_seconds),
     "truncate": ("true or false", lambda value: isinstance(value, bool)),
+    "missing": (f"a list of fields' names or {OPTIONAL!r}", _is_fields),
+    "instead": ("an object of fields and their values", lambda value: isinstance(value, dict) and bool(value)),
+    "skew": (f"a number of seconds up to {LONGEST_SKEW}, ahead or (negative) behind", _is_shift),
 }

@@ -20,9 +20,10 @@ def token(call: Call) -> Reply:
         return _refuse("invalid_request", "The body is not a form.")
     if form.get("grant_type") != JWT_BEARER:
         return _refuse("unsupported_grant_type", f"Invalid grant_type: {form.get('grant_type', '')}")
-    principal = call.google.identities.assertion_principal(form.get("assertion", ""))
+    identities = call.google.identities
+    principal = identities.assertion_principal(form.get("assertion", ""))
     if principal is None:
-        return _refuse("invalid_grant", "Invalid JWT Signature.")
+        return _refuse("invalid_grant", identities.why_refused(form.get("assertion", "")))
     call.google.ledger.event("token.issued", principal=principal, by="assertion")
     issued = call.google.identities.tokens.issue(principal, seconds=TOKEN_SECONDS)
     return _reply(200, {"access_token": issued, "expires_in": TOKEN_SECONDS, "token_type": "Bearer"})
@@ -36,4 +37,12 @@ def _reply(status: int, body: dict[str, Any]) -> Reply:
     return Reply(status=status, body=json.dumps(body).encode(), headers={"Cache-Control": "no-store"})
 
 
-METHODS: tuple[Method, ...] = (Method(id="oauth2.token", verb="POST", path="/token", handler=token, open=True),)
+def _failed(status: int, message: str) -> Reply:
+    """Return an error that somebody wished for, by the word that goes with its status."""
+    word = {401: "invalid_client", 403: "access_denied"}.get(status, "invalid_grant")
+    return _reply(status, {"error": word if status < 500 else "internal_failure", "error_description": message})
+
+
+METHODS: tuple[Method, ...] = (
+    Method(id="oauth2.token", verb="POST", path="/token", handler=token, open=True, errors=_failed),
+)

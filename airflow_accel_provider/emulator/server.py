@@ -122,6 +122,8 @@ class EmulatorServer(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                # Answers bring their own, which may be moved.
+                date_header=False,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )

@@ -105,6 +105,7 @@ class Method:
 
     ``path`` is in Starlette's syntax, from the server's root (``/v1b3/projects/{projectId}/locations/…``). Handlers run
     in a worker thread, so they may block and must lock what they share. ``open`` methods take calls without a token.
+    ``errors`` makes an answer of a status and a sentence where a service writes its errors in a form of its own.
     """
 
     id: str
@@ -112,3 +113,4 @@ class Method:
     path: str
     handler: Handler
     open: bool = False
+    errors: Callable[[int, str], Reply] | None = None

@@ -9,13 +9,20 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airflow_accel_provider.core.legible import clean
 from airflow_accel_provider.exceptions import GoogleApiError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_MARKUP = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(/?)(\w*)[^<>]*>")
+_UNSEEN = frozenset({"script", "style", "head"})
+_SECRET = re.compile(
+    r"(?<![\w-])eyJ[\w-]{8,}\.[\w.-]+|\bya29\.[\w.-]+|-----BEGIN.*?(?:-----END[^-]*-----|$)", re.DOTALL
+)
+_LONGEST_READ = 100_000
 _LONGEST_TEXT = 300
+_LONGEST_REASON = 80
 
 
 class Answer(Protocol):
@@ -76,50 +83,71 @@ def google_error(text: str) -> tuple[str, str]:
         value = value[0]
     error = value.get("error") if isinstance(value, dict) else None
     if isinstance(error, str):
-        return error, plain(str(value.get("error_description") or error))
+        return _word(error), plain(str(value.get("error_description") or error))
     if not isinstance(error, dict):
         return "", ""
     return _reason(error), plain(str(error.get("message") or ""))
 
 
-def is_outage(body: object) -> bool:
-    """Tell whether a body, as text or as read already, is a gateway's page or an error that may pass by itself."""
-    if isinstance(body, str) and body.lstrip().startswith("<"):
-        return True
-    value = _json(body) if isinstance(body, str) else body
-    error = value.get("error") if isinstance(value, dict) else None
-    code = error.get("code") if isinstance(error, dict) else None
-    return isinstance(code, int) and (code >= 500 or code == 429)
-
-
 def _reason(error: Mapping[str, Any]) -> str:
-    for entry in [*(error.get("errors") or ()), *(error.get("details") or ())]:
+    lists = [each for each in (error.get("errors"), error.get("details")) if isinstance(each, list)]
+    for entry in [entry for entries in lists for entry in entries]:
         if isinstance(entry, dict) and entry.get("reason"):
-            return str(entry["reason"])
-    return str(error.get("status") or "")
+            return _word(entry["reason"])
+    return _word(error.get("status") or "")
+
+
+def _word(said: object) -> str:
+    return plain(str(said))[:_LONGEST_REASON]
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After header asks to wait, given as a number or as a date."""
+    """Return the seconds that a Retry-After header asks to wait, given as a number or as a date.
+
+    A date is held against that of the answer itself, since the service's clock need not be ours.
+    """
     said = headers.get("Retry-After", "").strip()
     if said.isascii() and said.isdigit():
         return float(said)
-    try:
-        at = parsedate_to_datetime(said)
-    except ValueError:
+    at = date_of(said)
+    if at is None:
         return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max((at - (now or datetime.now(UTC))).total_seconds(), 0.0)
+    since = date_of(headers.get("Date", "")) or now or datetime.now(UTC)
+    return max((at - since).total_seconds(), 0.0)
+
+
+def date_of(text: str) -> datetime | None:
+    """Return the moment that a header names, ``None`` where it names none."""
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, without markup and cut to a readable length."""
-    line = " ".join(html.unescape(_MARKUP.sub(" ", text)).split())
+    """Return a text on one line, without markup, tokens and keys, and cut to a readable length."""
+    words = clean(html.unescape(_without_markup(text[:_LONGEST_READ])))
+    line = " ".join(_SECRET.sub("***", words).split())
     return line if len(line) <= _LONGEST_TEXT else f"{line[: _LONGEST_TEXT - 1]}…"
+
+
+def _without_markup(text: str) -> str:
+    """Return what a browser would show of a text, in one pass over it whatever it holds."""
+    kept, shown_from, unseen = [], 0, ""
+    for tag in _TAG.finditer(text):
+        name = tag[2].lower()
+        if not unseen:
+            kept.append(text[shown_from : tag.start()])
+            unseen = name if name in _UNSEEN and not tag[1] else ""
+        elif tag[1] and name == unseen:
+            unseen = ""
+        shown_from = tag.end()
+    return " ".join([*kept, "" if unseen else text[shown_from:]])
 
 
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

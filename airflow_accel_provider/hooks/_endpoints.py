@@ -73,6 +73,16 @@ class Endpoints:
         return f"{root}{known.prefix}/{path.lstrip('/')}"
 
 
+# Characters that end a path, and segments that lead out of it; what a name needs of them stands encoded.
+_ASTRAY = re.compile(r"[^!$&'()*+,./:;=@A-Za-z0-9_~%-]|%(?![0-9A-Fa-f]{2})|(?:^|/)(?:\.|%2[eE]){1,2}(?:/|:|$)|//")
+_LONGEST_PATH = 8_000
+
+
+def leads_astray(path: str) -> bool:
+    """Tell whether a path addresses something else than what its names say, since one of them is no name."""
+    return len(path) > _LONGEST_PATH or bool(_ASTRAY.search(path))
+
+
 _REGION = re.compile(r"(?:^|/)(?:locations|regions)/([a-z0-9-]+)/")
 
 

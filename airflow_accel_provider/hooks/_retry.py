@@ -27,8 +27,9 @@ def retrying(
 ) -> T:
     """Return what the call returns, trying again after transient errors as long as ``seconds`` allow.
 
-    Pauses double with jitter, and are never shorter than the service's Retry-After asks. The last error is raised when
-    the next try would begin too late, and says what was tried; 0 seconds mean a single try.
+    Pauses double with jitter, and come on top of what the service's Retry-After asks, so that those who were told the
+    same do not come back together. The last error is raised when the next try would begin too late, and says what was
+    tried; 0 seconds mean a single try.
     """
     began = clock()
     deadline = began + seconds
@@ -37,13 +38,20 @@ def retrying(
         try:
             return call()
         except GoogleApiError as error:
-            pause = max(_pause(attempt), error.retry_after or 0)
+            pause = _pause(attempt) + (error.retry_after or 0)
             if not error.is_transient or clock() + pause >= deadline:
-                if attempt:
-                    error.tried = f" (asked {attempt + 1} times in {clock() - began:.0f} s)"
+                error.tried = _tried(error, attempt + 1, clock() - began, seconds)
                 raise
         sleep(pause)
         attempt += 1
+
+
+def _tried(error: GoogleApiError, times: int, lasted: float, seconds: float) -> str:
+    """Say how often was asked and for how long, and where the service asked to wait for longer than there was time."""
+    parts = [f"asked {times} times in {lasted:.0f} s"] if times > 1 else []
+    if seconds and error.is_transient and error.retry_after and error.retry_after >= seconds - lasted:
+        parts.append(f"told to wait {error.retry_after:.0f} s, with {seconds - lasted:.0f} s left for trying")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _pause(attempt: int) -> float:

@@ -121,7 +121,7 @@ def _handler(session: GoogleSession, nonce: str) -> type[BaseHTTPRequestHandler]
             try:
                 token, seconds = session.token()
             except GoogleApiError as error:
-                self._answer(503 if error.is_transient else 400, _refused(error))
+                self._answer(*_refused(error))
                 return
             self._answer(200, _granted(token, seconds))
 
@@ -153,5 +153,7 @@ def _granted(token: str, seconds: float) -> dict[str, Any]:
     }
 
 
-def _refused(error: GoogleApiError) -> dict[str, str]:
-    return {"error": "invalid_grant", "error_description": error.message}
+def _refused(error: GoogleApiError) -> tuple[int, dict[str, str]]:
+    """Return what the launcher hears: an outage that outlasted the tries of the session, or a refusal."""
+    status, word = (503, "temporarily_unavailable") if error.is_transient else (400, "invalid_grant")
+    return status, {"error": word, "error_description": f"{error.message}{error.tried}"}

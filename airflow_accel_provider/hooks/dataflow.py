@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
+from dataclasses import replace
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, ScalingEvent
 from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks import _wire
+from airflow_accel_provider.hooks._fields import unreadable
 from airflow_accel_provider.hooks._retry import retrying
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from airflow_accel_provider.hooks.session import GoogleSession
@@ -20,6 +24,12 @@ T = TypeVar("T")
 
 MOST_MESSAGES = 5_000
 """Job messages (and scaling events) kept of one reading, the newest ones."""
+
+MOST_CHARACTERS = 2_000_000
+"""Characters kept of one reading's messages together, of the newest ones; to judge them takes a second or two."""
+
+# Of a thousand messages each; what a job says beyond is not read.
+_MOST_PAGES = 100
 
 # For how long a list that lacks a region's answer is asked for again.
 _LIST_SECONDS = 30.0
@@ -41,9 +51,10 @@ class DataflowHook:
     def find(self, name: str, region: str) -> tuple[Job, ...]:
         """Return every job of exactly this name, finished ones too, with labels; the newest first."""
         hits = retrying(lambda: tuple(self._list(region, {"name": name, "filter": "ALL"})), seconds=_LIST_SECONDS)
-        # A job that is gone between the two reads is no hit.
-        jobs = [self.get(hit.id, region) for hit in hits if hit.name == name]
-        return tuple(sorted(filter(None, jobs), key=_created, reverse=True))
+        # A job that is gone between the two reads is no hit; one whose name is not told may be one.
+        jobs = [self._named(hit, region) for hit in hits if hit.name in {name, ""}]
+        found = [job for job in jobs if job and job.name == name]
+        return tuple(sorted(found, key=_created, reverse=True))
 
     def list_active(self, region: str) -> tuple[Job, ...]:
         """Return the summaries (no labels) of all jobs that haven't ended."""
@@ -57,7 +68,10 @@ class DataflowHook:
             if error.status == 404:
                 return None
             raise
-        return _wire.job_from_json({"location": region, **value}, full=True)
+        job = _wire.job_from_json(value, full=True)
+        if job.id not in {job_id, ""}:
+            raise unreadable("dataflow", "job", f"it is job {job.id}, and {job_id} was asked for")
+        return replace(job, id=job_id, region=job.region or region)
 
     def messages(
         self,
@@ -69,18 +83,20 @@ class DataflowHook:
     ) -> tuple[tuple[Message, ...], tuple[ScalingEvent, ...]]:
         """Return the job's messages of at least an importance, and its scaling events, oldest first.
 
-        Of more than :data:`MOST_MESSAGES` the newest are kept, since the reason of an end stands at the end.
+        Of more than :data:`MOST_MESSAGES`, or :data:`MOST_CHARACTERS`, the newest are kept, since the reason of an end
+        stands at the end.
         """
         params = {"minimumImportance": _wire.importance_to_wire(minimum), "pageSize": 1000}
         if since:
             params["startTime"] = _wire.time_to_wire(since)
         messages: deque[Message] = deque(maxlen=MOST_MESSAGES)
         scaling: deque[ScalingEvent] = deque(maxlen=MOST_MESSAGES)
-        for page in self._session.pages("dataflow", f"{self._jobs(region)}/{job_id}/messages", params=params):
+        pages = self._session.pages("dataflow", f"{self._jobs(region)}/{job_id}/messages", params=params)
+        for page in islice(pages, _MOST_PAGES):
             messages.extend(_wire.messages_from_json(page))
             scaling.extend(_wire.scaling_from_json(page))
         # Pages may repeat what stands at their edges.
-        return _in_time(messages), _in_time(scaling)
+        return _newest(_in_time(messages)), _in_time(scaling)
 
     def cancel(self, job_id: str, region: str) -> None:
         """Ask for a job's cancellation; one that has ended, is being cancelled, or isn't known, needs none."""
@@ -102,12 +118,19 @@ class DataflowHook:
             if job and not (job.state.is_terminal or job.state in on_the_way):
                 raise
 
+    def _named(self, hit: Job, region: str) -> Job | None:
+        job = self.get(hit.id, region)
+        if job and not (job.name or hit.name):
+            # An incomplete answer must not read as "there is no such job".
+            raise unreadable("dataflow", "job", f"job {hit.id} has no name")
+        return replace(job, name=job.name or hit.name) if job else None
+
     def _list(self, region: str, params: Mapping[str, str]) -> Iterable[Job]:
         for page in self._session.pages("dataflow", self._jobs(region), params={**params, "pageSize": 1000}):
             if page.get("failedLocation"):
                 # An incomplete list must not read as "there is no such job".
                 raise GoogleApiError(503, "failedLocation", f"{region} didn't answer", "dataflow", "GET jobs")
-            yield from (_wire.job_from_json({"location": region, **job}) for job in page.get("jobs") or ())
+            yield from _wire.jobs_from_json(page, region)
 
     def _jobs(self, region: str) -> str:
         return f"projects/{self._session.project}/locations/{region}/jobs"
@@ -115,6 +138,12 @@ class DataflowHook:
 
 def _created(job: Job) -> float:
     return job.created_at.timestamp() if job.created_at else 0.0
+
+
+def _newest(messages: Sequence[Message]) -> tuple[Message, ...]:
+    sizes = accumulate(len(message.text) for message in reversed(messages))
+    kept = bisect_right(list(sizes), MOST_CHARACTERS)
+    return tuple(messages[len(messages) - kept :])
 
 
 def _in_time(events: Iterable[T]) -> tuple[T, ...]:

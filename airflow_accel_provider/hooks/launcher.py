@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from airflow_accel_provider.core.legible import one_line
 from airflow_accel_provider.exceptions import AcceleratorLaunchError
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Launcher:
 
 
 def _shortened(line: str) -> str:
-    line = line.rstrip("\r")
+    line = one_line(line.rstrip("\r"))
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks import _wire
+from airflow_accel_provider.hooks._fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -57,7 +58,9 @@ def gpu_utilization(
     }
     pages = session.pages("monitoring", f"projects/{session.project}/timeSeries", params=params)
     try:
-        return utilization_from_series(series for page in pages for series in page.get("timeSeries") or ())
+        return utilization_from_series(
+            series.all for page in pages for series in Fields(page, "monitoring", "timeSeries").objects("timeSeries")
+        )
     except GoogleApiError as error:
         # So answers a project in which no GPU has ever been measured.
         if error.status == 404 and _NEVER_WRITTEN in error.message:
@@ -90,12 +93,11 @@ def utilization_from_series(series: Iterable[Mapping[str, Any]]) -> Utilization 
 
 
 def _points(series: Mapping[str, Any]) -> Iterator[tuple[datetime, float]]:
-    for point in series.get("points") or ():
-        at = _wire.time_from_wire((point.get("interval") or {}).get("endTime"))
-        value = point.get("value") or {}
-        number = value.get("int64Value", value.get("doubleValue"))
+    for point in Fields(series, "monitoring", "timeSeries").objects("points"):
+        at, value = _wire.time_from_wire(point.object("interval").all.get("endTime")), point.object("value").all
+        number = _wire.number_from_wire(value.get("int64Value", value.get("doubleValue")))
         if at is not None and number is not None:
-            yield at, float(number)
+            yield at, number
 
 
 def _filter(job_id: str, region: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_accel_provider.core.catalog import Catalog
 from airflow_accel_provider.core.locations import region_of
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError
+from airflow_accel_provider.hooks._fields import unreadable
 
 if TYPE_CHECKING:
     from airflow_accel_provider.hooks.session import GoogleSession
@@ -53,7 +54,10 @@ def read_offers(session: GoogleSession, catalog: Catalog, *, day: str) -> dict[s
     wanted = {"maxResults": 500, "filter": f'name ne "({families})-.*"'}
     machines = session.pages("compute", f"{path}/machineTypes", params=wanted)
     source = f"Compute Engine API v1 acceleratorTypes and machineTypes of project {session.project}"
-    return overlay_of(list(accelerators), list(machines), catalog=catalog, source=source, day=day)
+    try:
+        return overlay_of(list(accelerators), list(machines), catalog=catalog, source=source, day=day)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise unreadable("compute", "accelerator and machine types", repr(error)) from error
 
 
 def overlay_of(accelerators: Pages, machines: Pages, *, catalog: Catalog, source: str, day: str) -> dict[str, Any]:

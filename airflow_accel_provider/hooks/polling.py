@@ -55,7 +55,7 @@ def _snapshot(hook: DataflowHook, job: Job | None, workers: tuple[Worker, ...] |
         return Snapshot(job=job, workers=workers)
     said = _or_none(lambda: hook.messages(job.id, job.region, minimum=Importance.WARNING))
     messages, scaling = said or ((), ())
-    return Snapshot(job=job, messages=messages, scaling=scaling, workers=workers)
+    return Snapshot(job=job, messages=messages, scaling=scaling, workers=workers, messages_read=said is not None)
 
 
 def _or_none(read: Callable[[], T]) -> T | None:

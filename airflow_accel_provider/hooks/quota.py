@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_accel_provider.core.cloud_quotas import machine_families
 from airflow_accel_provider.core.quota import GLOBAL, Readings, with_estimates
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from airflow_accel_provider.core.cloud_quotas import CloudQuota
     from airflow_accel_provider.hooks.session import GoogleSession
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _MACHINES = "machines"
 _NOT_FOUND = 404
@@ -64,14 +69,26 @@ def readings_of(
 ) -> Readings:
     """Return the readings that the answers to :func:`quota_calls` make."""
     places = (GLOBAL, *regions)
-    told = {place: _wire_supply.quotas_from_json(answers[place]) if place in answers else None for place in places}
+    told = {place: _or_none(_wire_supply.quotas_from_json, answers.get(place, {})) for place in places}
     limits = {
         (quota, location): limit
         for quota, location in further
-        if (limit := _wire_supply.limit_from_json(answers.get(quota.quota_id, {}), dict(quota.dimensions), location))
-        is not None
+        if (limit := _or_none(_limit, quota, answers.get(quota.quota_id, {}), location)) is not None
     }
     return with_estimates(told, limits, answers.get(_MACHINES))
+
+
+def _limit(quota: CloudQuota, info: Mapping[str, Any], location: str) -> float | None:
+    return _wire_supply.limit_from_json(info, dict(quota.dimensions), location)
+
+
+def _or_none(read: Callable[..., T], *said: Any) -> T | None:
+    """Return what an answer says, nothing where it cannot be read."""
+    try:
+        return read(*said)
+    except GoogleApiError as error:
+        log.info("unknown what=quotas error=%s", error)
+        return None
 
 
 def _zonal_info(session: GoogleSession, *request: str, **limits: Any) -> Any:

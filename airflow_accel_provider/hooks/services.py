@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_accel_provider.hooks import ending, polling, spark
@@ -22,7 +23,8 @@ def look(session: GoogleSession, service: Service, region: str, wanted: Mapping[
 
     ``wanted`` maps a job's id to whether its accelerator is still to be proven. Raises :class:`GoogleApiError`.
     """
-    return _LOOKS[service](session, region, wanted)
+    looked = _LOOKS[service](session, region, wanted)
+    return {job_id: replace(snapshot, at=session.told_at) for job_id, snapshot in looked.items()}
 
 
 def end(session: GoogleSession, service: Service, attempt: Attempt) -> None:

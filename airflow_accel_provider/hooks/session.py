@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow_accel_provider.core.legible import one_line
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, GoogleApiError
-from airflow_accel_provider.hooks._answers import google_error, is_outage, object_of, plain, raise_for_status
+from airflow_accel_provider.hooks._answers import date_of, object_of, plain, raise_for_status
+from airflow_accel_provider.hooks._endpoints import leads_astray
+from airflow_accel_provider.hooks._fields import Fields, unreadable
 from airflow_accel_provider.hooks._identity import Identity, identity_of, is_anonymous
 from airflow_accel_provider.hooks._retry import retrying
+from airflow_accel_provider.hooks._tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from airflow.sdk import Connection
 
 _CHUNK = 1024 * 1024
+_UNAUTHORIZED = 401
 
 
 class GoogleSession:
@@ -28,7 +33,9 @@ class GoogleSession:
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
-        self._refreshing = threading.Lock()
+        self.told_at: datetime | None = None
+        """When Google last answered, by its own clock."""
+        self._tokens = Tokens(identity)
         self._of_thread = threading.local()
 
     @classmethod
@@ -96,15 +103,19 @@ class GoogleSession:
     def pages(
         self, service: str, path: str, *, params: Mapping[str, Any], most: int = 200, **limits: float
     ) -> Iterator[dict[str, Any]]:
-        """Yield every page of a listing, at most ``most`` of them; ``limits`` are those of :meth:`request`."""
+        """Yield every page of a listing; ``limits`` are those of :meth:`request`.
+
+        Raises :class:`GoogleApiError` after ``most`` of them, since what has no end must not read as all there is.
+        """
         token: str | None = None
         for _ in range(most):
             said = {**params, "pageToken": token} if token else params
             page = self.request(service, "GET", path, params=said, **limits)  # type: ignore[arg-type]
             yield page
-            token = page.get("nextPageToken")
+            token = Fields(page, service, f"GET {path}").text("nextPageToken")
             if not token:
                 return
+        raise unreadable(service, f"GET {path}", f"it has more than {most} pages")
 
     def download(self, gs_uri: str, local_path: Path, *, timeout: float = 60.0, retry_seconds: float = 30.0) -> None:
         """Write the content of a ``gs://`` object to a local file.
@@ -122,20 +133,14 @@ class GoogleSession:
             local_path.unlink(missing_ok=True)
             raise
 
-    def token(self, timeout: float = 20.0) -> tuple[str, float]:
+    def token(self, *, timeout: float = 20.0, retry_seconds: float = 30.0) -> tuple[str, float]:
         """Return a current access token and for how many seconds it is good. Raises :class:`GoogleApiError`."""
-        with _no_answer("oauth2", "token"):
-            self._refresh(timeout)
-        credentials = self.identity.credentials
-        if credentials.expiry is None:
-            return credentials.token, 300.0
-        # google-auth keeps naive times that mean UTC.
-        left = credentials.expiry.replace(tzinfo=UTC) - datetime.now(UTC)
-        return credentials.token, max(left.total_seconds(), 1.0)
+        return retrying(partial(self._tokens.current, timeout=timeout), seconds=retry_seconds)
 
     def _object(self, service: str, verb: str, path: str, **said: Any) -> dict[str, Any]:
         method = f"{verb} {path}"
         with self._answer(service, verb, path, **said) as answer:
+            self.told_at = date_of(answer.headers.get("Date", "")) or self.told_at
             return object_of(answer, service, method)
 
     def _download(self, path: str, local_path: Path, timeout: float) -> None:
@@ -147,55 +152,39 @@ class GoogleSession:
 
     @contextmanager
     def _answer(self, service: str, verb: str, path: str, *, timeout: float, **said: Any) -> Iterator[Any]:
-        with _no_answer(service, f"{verb} {path}"):
-            self._refresh(timeout)
-            url = self.identity.endpoints.url(service, path)
-            with self._http().request(verb, url, timeout=timeout, **said) as answer:
+        """Yield the answer to one call; a token that Google no longer takes is changed once for a new one."""
+        if leads_astray(path):
+            raise GoogleApiError(400, "badName", "a name in it is none", service, f"{verb} {one_line(path)[:200]}")
+        method = f"{verb} {path}"
+        send = partial(self._sent, verb, self.identity.endpoints.url(service, path), {**said, "timeout": timeout})
+        carried = self._tokens.headers(service, method, timeout=timeout)
+        with _no_answer(service, method):
+            answer = send(carried)
+            if answer.status_code == _UNAUTHORIZED:
+                answer.close()
+                answer = send(self._tokens.change(carried, service, method, timeout=timeout))
+            with answer:
                 answer.encoding = "utf-8"
                 yield answer
 
+    def _sent(self, verb: str, url: str, said: Mapping[str, Any], carried: Mapping[str, str]) -> Any:
+        return self._http().request(verb, url, **{**said, "headers": {**(said.get("headers") or {}), **carried}})
+
     def _http(self) -> Any:
         """Return this thread's connection pool; requests' sessions are not made for sharing."""
-        from google.auth.transport.requests import AuthorizedSession
+        from requests import Session
 
         if not hasattr(self._of_thread, "http"):
-            self._of_thread.http = AuthorizedSession(self.identity.credentials, refresh_timeout=20)
+            self._of_thread.http = Session()
         return self._of_thread.http
-
-    def _refresh(self, timeout: float) -> None:
-        """Fetch a token when there is none or it ends soon, once for all threads that need it."""
-        from google.auth.credentials import TokenState
-        from google.auth.transport.requests import Request
-
-        if self.is_anonymous:
-            return
-        with self._refreshing:
-            if self.identity.credentials.token_state is not TokenState.FRESH:
-                self.identity.credentials.refresh(partial(Request(), timeout=timeout))
 
 
 @contextmanager
 def _no_answer(service: str, method: str) -> Iterator[None]:
-    """Turn what prevents an answer (network, refused credentials) into a GoogleApiError."""
-    from google.auth.exceptions import GoogleAuthError, TransportError
+    """Turn what prevents an answer into a GoogleApiError."""
     from requests import RequestException
 
     try:
         yield
-    except (RequestException, TransportError) as error:
+    except RequestException as error:
         raise GoogleApiError(0, type(error).__name__, plain(str(error)), service, method) from error
-    except GoogleAuthError as error:
-        status = 503 if error.retryable or _is_outage(error) else 401
-        raise GoogleApiError(status, "credentialsRefused", _refusal(error), service, method) from error
-
-
-def _is_outage(error: Exception) -> bool:
-    """Tell whether a token endpoint was out of order, which google-auth does not always tell from a refusal."""
-    return any(is_outage(part) for part in error.args)
-
-
-def _refusal(error: Exception) -> str:
-    """Return what a token endpoint said, and nothing of what it was sent or gave."""
-    said = plain(str(error.args[0])) if error.args else type(error).__name__
-    explained = [google_error(part)[1] for part in error.args[1:] if isinstance(part, str)]
-    return ": ".join([said, *filter(None, explained)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_accel_provider.core.jobs import Importance, Job, JobState, Message, Snapshot
 from airflow_accel_provider.exceptions import GoogleApiError
-from airflow_accel_provider.hooks._wire_spark import batch_from_json, created_at
+from airflow_accel_provider.hooks._fields import Fields, unreadable
+from airflow_accel_provider.hooks._wire_spark import batch_from_json, batches_from_json, created_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from airflow_accel_provider.hooks.session import GoogleSession
 
 _NOT_FOUND = 404
+_OPERATION = re.compile(r"projects/[^/]+/(?:regions|locations)/[^/]+/operations/[^/]+")
 _CALL_SECONDS = 60.0
 _CREATE_SECONDS = 90.0
 _ACTIVE = "state = PENDING OR state = RUNNING OR state = CANCELLING"
@@ -76,8 +79,11 @@ class SparkHook:
         value = self._get(batch_id, region)
         if value is None or _is_ending(value):
             return
+        operation = Fields(value, "dataproc", "batch").text("operation")
+        if not _OPERATION.fullmatch(operation):
+            raise unreadable("dataproc", "batch", "it has no operation")
         try:
-            self._session.request("dataproc", "POST", f"{value.get('operation')}:cancel", body={}, idempotent=True)
+            self._session.request("dataproc", "POST", f"{operation}:cancel", body={}, idempotent=True)
         except GoogleApiError as error:
             if error.status not in {400, 404, 409, 412}:
                 raise
@@ -87,15 +93,18 @@ class SparkHook:
 
     def _list(self, region: str, params: Mapping[str, str]) -> tuple[Snapshot, ...]:
         pages = self._session.pages("dataproc", self._batches(region), params={**params, "pageSize": 1000})
-        return tuple(batch_from_json(value) for page in pages for value in page.get("batches") or ())
+        return tuple(batch for page in pages for batch in batches_from_json(page))
 
     def _get(self, batch_id: str, region: str) -> dict[str, Any] | None:
+        path = f"{self._batches(region)}/{batch_id}"
         try:
-            return self._session.request("dataproc", "GET", f"{self._batches(region)}/{batch_id}")
+            value = self._session.request("dataproc", "GET", path)
         except GoogleApiError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
+        # What was asked for by its name is that, whether the answer repeats it or not.
+        return {**value, "name": path}
 
     def _batches(self, region: str) -> str:
         return f"projects/{self._session.project}/locations/{region}/batches"

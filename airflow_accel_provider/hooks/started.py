@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_accel_provider.core.ownership import Started, may_be_ours, started
 from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks import _wire
+from airflow_accel_provider.hooks._fields import Fields
 from airflow_accel_provider.hooks._together import ask_together
 from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.spark import SparkHook
@@ -75,10 +76,12 @@ def _summaries(session: GoogleSession, region: str | None, *, ended: bool) -> tu
     """Return the summaries of a region's jobs, or of all regions', and the regions that did not answer."""
     params = {"filter": "ALL" if ended else "ACTIVE", "pageSize": 1000}
     place = f"locations/{region}/jobs" if region else "jobs:aggregated"
-    jobs, failed = [], []
+    jobs: list[Job] = []
+    failed: list[str] = []
     for page in session.pages("dataflow", f"projects/{session.project}/{place}", params=params):
-        jobs += [_wire.job_from_json({"location": region, **value}) for value in page.get("jobs") or ()]
-        failed += [_wire.last_segment(each.get("name", "")) for each in page.get("failedLocation") or ()]
+        jobs += _wire.jobs_from_json(page, region or "")
+        locations = Fields(page, "dataflow", "jobs").objects("failedLocation")
+        failed += [_wire.last_segment(each.text("name")) for each in locations]
     return jobs, failed
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks import _wire
+from airflow_accel_provider.hooks._fields import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +33,11 @@ class WorkersHook:
         """Return the worker VMs of every Dataflow job in the project, by job id."""
         workers: dict[str, tuple[Worker, ...]] = {}
         for value in self._instances(f"labels.{_wire.JOB_ID_LABEL}:*", None):
-            job_id = (value.get("labels") or {}).get(_wire.JOB_ID_LABEL, "")
+            labels = value.get("labels")
+            job_id = labels.get(_wire.JOB_ID_LABEL) if isinstance(labels, dict) else None
+            if not isinstance(job_id, str):
+                # Somebody's worker it is, and whoever misses one must not take it for none.
+                raise unreadable("compute", "instances", "a VM does not say whose worker it is")
             workers[job_id] = (*workers.get(job_id, ()), _wire.worker_from_json(value))
         return workers
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -33,6 +34,10 @@ def open_record(
     now = datetime.now(UTC)
     if isinstance(stored, dict):
         record = Record.from_json(stored)
+        if _was_cleared(context):
+            # What tells of it is gone by the next try.
+            record = replace(record, killed=True)
+            store(context, record)
         return resume(record, max_tries=ti.max_tries, now=now, project=project, prefix=prefix, item=item)
     fresh = begin(
         owner=uuid.uuid4().hex,
@@ -76,6 +81,29 @@ def store(context: Context, record: Record) -> None:
         raise
 
 
+def mark_cleared(context: Context) -> bool:
+    """Leave word for the next try, where this worker's task was cleared while it ran; tell whether it was.
+
+    Airflow then takes no record any more, and tells the next try nothing of the clear. It does take an XCom.
+    """
+    ti = context["ti"]
+    index = -1 if ti.map_index is None else ti.map_index
+    try:
+        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=index)
+        if "restarting" not in states.get(ti.run_id, {}).values():
+            return False
+        ti.xcom_push(key=CLEARED_KEY, value=True)
+    except AirflowRuntimeError:
+        return False
+    return True
+
+
+def _was_cleared(context: Context) -> bool:
+    """Tell whether the worker of the try before left word that its task was cleared: Airflow deletes that just now."""
+    said = getattr(context["ti"], "_ti_context_from_server", None)
+    return CLEARED_KEY in (getattr(said, "xcom_keys_to_clear", None) or ())
+
+
 def check_current(context: Context) -> None:
     """Raise :class:`AcceleratorSupersededError` where Airflow no longer shows this worker the record it has written."""
     if not isinstance(context["task_state_store"].get(RECORD_KEY), dict):
@@ -116,5 +144,8 @@ def publish(context: Context, service: Service, job_id: str, pages: dict[str, st
         if link.page in pages:
             ti.xcom_push(key=link.xcom_key, value=pages[link.page])
 
+
+CLEARED_KEY = "accel_cleared"
+"""The key of the XCom in which a worker says that its task was cleared while it ran."""
 
 _ID_KEYS: Mapping[Service, str] = {"dataflow": "dataflow_job_id", "dataproc": "dataproc_batch_id"}

@@ -25,6 +25,7 @@ from airflow_accel_provider.exceptions import (
     AcceleratorConfigurationError,
     AcceleratorError,
     AcceleratorKilledError,
+    AcceleratorSupersededError,
     GoogleApiError,
     job_error,
 )
@@ -32,6 +33,7 @@ from airflow_accel_provider.operators._context import (
     alive_attempt,
     check_current,
     labels_for,
+    mark_cleared,
     noted,
     open_record,
     pages_of,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from airflow_accel_provider.triggers.job import AcceleratorJobTrigger
 
 _STEP_SECONDS = 5.0
+_KILL_SECONDS = 30.0
 
 _MOST_CRASHES = 2
 """How many triggers may crash before the task waits on its worker: what crashes each of them would go on for ever."""
@@ -68,6 +71,7 @@ class AcceleratorJobOperator(AcceleratorOperator):
     _written: Record | None = None
     _context: Context | None = None
     _is_killed = False
+    _killing: threading.Thread | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, adopt or submit, wait, and return the winner with every attempt."""
@@ -110,6 +114,10 @@ class AcceleratorJobOperator(AcceleratorOperator):
             if alive is None or (alive.job_id or alive.job_name) in str(error):
                 raise
             raise AcceleratorConfigurationError(f"{error}\n{_left(context)}") from error
+        finally:
+            # Airflow ends the process at once when this returns, whatever its threads have still to do.
+            if self._killing:
+                self._killing.join(_KILL_SECONDS)
 
     def _begin(self, context: Context, *, is_unheard: bool = False, crashes: int = 0) -> dict[str, Any]:
         session = self._usable_session()
@@ -148,11 +156,16 @@ class AcceleratorJobOperator(AcceleratorOperator):
         if self._context and self._session and self._written:
             # Airflow calls this from a signal handler: the code it interrupted may hold a lock that the calls need.
             said = (self._context, self._session, self._written)
-            threading.Thread(target=self._end_meanwhile, args=said, name="kill").start()
+            self._killing = threading.Thread(target=self._end_meanwhile, args=said, name="kill")
+            self._killing.start()
 
     def _end_killed(self, context: Context, session: GoogleSession, record: Record) -> None:
         """Write down that the task was killed, then ask for its job's end: what cannot be written is not acted on."""
-        store(context, replace(record, killed=True))
+        try:
+            store(context, replace(record, killed=True))
+        except AcceleratorSupersededError:
+            if not mark_cleared(context):
+                raise
         if record.alive:
             asked = ending(record.alive, "the task was killed", self.policy, _now())
             self.log.warning("kill=%s job=%s", asked.outcome, asked.job_id or asked.job_name)
@@ -209,8 +222,8 @@ class AcceleratorJobOperator(AcceleratorOperator):
         check_current(context)
         outcome = found or self.submit(session, attempt, labels_for(context, record, attempt))
         launched = close(record, outcome, _now()) if isinstance(outcome, Failure) else record.with_attempt(outcome)
-        self._save(context, launched)
         self._stop_if_killed(context, launched)
+        self._save(context, launched)
         return launched
 
     def _wait(self, context: Context, session: GoogleSession, record: Record) -> dict[str, Any]:
@@ -220,8 +233,8 @@ class AcceleratorJobOperator(AcceleratorOperator):
             late = None if left is None else left + self.policy.cancel_timeout + LATE
             self.defer(trigger=self._trigger(record), method_name="resume", timeout=late)
         followed = self._follow(session, record, write=partial(self._save, context))
-        self._save(context, followed.record)
         self._stop_if_killed(context, followed.record)
+        self._save(context, followed.record)
         return self._go_on(context, session, followed)
 
     def _go_on(self, context: Context, session: GoogleSession, followed: Followed) -> dict[str, Any]:
@@ -282,8 +295,8 @@ class AcceleratorJobOperator(AcceleratorOperator):
                 self._save(context, asked)
                 self.log.warning("cancel job=%s reason=%s", found.job_id, deadline.failure.explanation)
                 followed = self._follow(session, asked, write=partial(self._save, context))
-                self._save(context, followed.record)
                 self._stop_if_killed(context, followed.record)
+                self._save(context, followed.record)
                 return self._go_on(context, session, followed)
         # What was only intended is written down; the next try looks for it.
         raise job_error(FailureKind.TIMEOUT, report(self.task_id, record, deadline.failure))

@@ -249,7 +249,6 @@ def test_end_cancels_the_attempts_batch(hook: SparkHook, session: GoogleSession)
         ({"milliAcceleratorA10040": "1000", "milliAcceleratorA10080": "0"}, {"a100-40": 1000}),
         ({"acceleratorType": "L4", "milliAccelerator": "2000", "milliAcceleratorL4": "2000"}, {"l4": 2000}),
         ({"acceleratorType": "UNSPECIFIED"}, {}),
-        ({"milliAccelerator": "no number"}, {}),
         ({}, {}),
     ],
 )
@@ -275,7 +274,16 @@ def test_bare_batch_is_read() -> None:
     read = batch_from_json({"name": "projects/p/locations/r/batches/etl", "state": "SOMETHING_NEW"})
     assert read.job
     assert (read.job.state, read.has_run, read.in_use, read.spent) == (JobState.UNKNOWN, False, None, None)
-    assert batch_from_json({"runtimeInfo": {"currentUsage": {"milliAcceleratorL4": "1000"}}}).in_use is None
+    usage = {"milliAcceleratorL4": "1000"}
+    assert batch_from_json({"name": "etl", "runtimeInfo": {"currentUsage": usage}}).in_use is None
+
+
+def test_figures_that_are_no_numbers_say_nothing() -> None:
+    """A usage whose figure cannot be read is no usage, which is not the same as one without GPUs."""
+    usage = {"milliAccelerator": "no number", "milliAcceleratorSeconds": "no number"}
+    said = {"snapshotTime": "2026-03-02T06:00:00Z", **usage}
+    read = batch_from_json({"name": "etl", "runtimeInfo": {"currentUsage": said, "approximateUsage": usage}})
+    assert (read.in_use, read.spent) == (None, None)
 
 
 def test_only_an_end_is_an_error() -> None:

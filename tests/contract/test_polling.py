@@ -71,6 +71,7 @@ class Session:
     google: Google
     key: int
     project: str = "acme"
+    told_at: None = None
 
     def request(self, _service: str, verb: str, path: str, **_: Any) -> dict[str, Any]:
         """Answer about one job, or cancel it."""

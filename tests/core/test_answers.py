@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
 
 from airflow_accel_provider.exceptions import AcceleratorLaunchError, GoogleApiError
-from airflow_accel_provider.hooks._answers import is_outage, object_of, plain, retry_after
+from airflow_accel_provider.hooks._answers import object_of, plain, retry_after
 from airflow_accel_provider.hooks._retry import retrying
 
 
@@ -82,24 +83,6 @@ def test_a_success_without_an_object_is_an_error_worth_retrying(text: str) -> No
     assert "not a JSON object" in error.message
 
 
-@pytest.mark.parametrize(
-    ("body", "outage"),
-    [
-        ("<html>502</html>", True),
-        ('{"error": {"code": 503, "message": "later"}}', True),
-        ({"error": {"code": 502}}, True),
-        ({"error": {"code": 429}}, True),
-        ({"error": {"code": 403}}, False),
-        ({"error": "invalid_grant"}, False),
-        ("invalid_grant: the key is gone", False),
-        (None, False),
-    ],
-)
-def test_an_outage_is_no_refusal(body: object, outage: bool) -> None:
-    """A page, a 429 and a 5xx may pass by themselves; a word of refusal does not."""
-    assert is_outage(body) is outage
-
-
 @pytest.mark.parametrize(("status", "transient"), [(0, True), (404, False), (403, False), (429, True), (503, True)])
 def test_which_statuses_are_transient(status: int, transient: bool) -> None:
     """No answer, 429 and 5xx may pass; what Google refuses stays refused."""
@@ -129,6 +112,18 @@ def test_errors_survive_pickling_and_serialising() -> None:
 def test_retry_after_is_read_as_seconds_or_date(said: str, seconds: float | None) -> None:
     """Retry-After may be a number of seconds or a date."""
     assert retry_after({"Retry-After": said}, datetime(2026, 11, 29, 12, tzinfo=UTC)) == seconds
+
+
+def test_a_date_is_held_against_the_services_own_clock() -> None:
+    """A Retry-After date means seconds after the answer's own date, whatever the time is here."""
+    said = {"Retry-After": "Sun, 29 Nov 2026 12:00:30 GMT", "Date": "Sun, 29 Nov 2026 12:00:10 GMT"}
+    assert retry_after(said, datetime(2026, 11, 29, 13, tzinfo=UTC)) == 20
+
+
+def test_no_secret_is_told() -> None:
+    """Tokens, assertions and keys that an answer repeats are left out of what is told."""
+    said = "bad eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJh.c2lnbmVk for ya29.a0Af_x-y and -----BEGIN PRIVATE KEY-----\nMIIE\n"
+    assert plain(said) == "bad *** for *** and ***"
 
 
 def test_plain_text_is_one_line() -> None:
@@ -183,15 +178,39 @@ def test_retry_after_is_honoured() -> None:
     """The next try comes no sooner than the service asked."""
     clock, call = Clock(), Flaky(unavailable(wait=7))
     assert retrying(call, seconds=30, clock=clock, sleep=clock.sleep) == "ok"
-    assert clock.pauses == [7]
+    assert 7.25 <= clock.now <= 7.5
 
 
 def test_a_wait_beyond_the_budget_is_not_begun() -> None:
-    """When the service asks for more time than there is, its error is raised at once."""
+    """When the service asks for more time than there is, its error is raised at once and says so."""
     clock, call = Clock(), Flaky(unavailable(wait=60))
-    with pytest.raises(GoogleApiError):
+    with pytest.raises(GoogleApiError, match=r"later \(told to wait 60 s, with 30 s left for trying\)$"):
         retrying(call, seconds=30, clock=clock, sleep=clock.sleep)
     assert clock.now == 0
+
+
+def test_the_last_error_says_what_was_tried() -> None:
+    """After the budget the failure names the call, how often and how long it was asked, and the last answer."""
+    clock, call = Clock(), Flaky(*[unavailable(wait=12) for _ in range(9)])
+    with pytest.raises(GoogleApiError) as caught:
+        retrying(call, seconds=30, clock=clock, sleep=clock.sleep)
+    told = r"later \(asked 3 times in 2\d s, told to wait 12 s, with [45] s left for trying\)"
+    assert re.fullmatch(rf"dataflow GET jobs: 503 \(backendError\): {told}", str(caught.value))
+
+
+@pytest.mark.parametrize("thrown", [0.5, 0.75, 1.0])
+def test_chance_spreads_the_pauses(monkeypatch: pytest.MonkeyPatch, thrown: float) -> None:
+    """Pauses are between half and all of what doubling makes them, by the dice."""
+
+    class Dice:
+        def uniform(self, low: float, high: float) -> float:
+            assert (low, high) == (0.5, 1.0)
+            return thrown
+
+    monkeypatch.setattr("airflow_accel_provider.hooks._retry._jitter", Dice())
+    clock, call = Clock(), Flaky(*[unavailable() for _ in range(6)])
+    assert retrying(call, seconds=60, clock=clock, sleep=clock.sleep) == "ok"
+    assert clock.pauses == [thrown * pause for pause in (0.5, 1, 2, 4, 8, 8)]
 
 
 def test_the_budget_is_bounded() -> None:

@@ -30,7 +30,7 @@ MAY_IMPORT = {
 }
 PURE = {
     *("__future__", "ast", "bisect", "collections", "configparser", "dataclasses", "datetime", "difflib", "enum"),
-    *("functools", "hashlib", "itertools", "json", "math", "operator", "pathlib", "re", "types", "typing"),
+    *("functools", "hashlib", "itertools", "json", "math", "operator", "pathlib", "re", "textwrap", "types", "typing"),
     *("unicodedata", "urllib"),
 }
 CLOCKS = ("datetime.now", "datetime.utcnow", "time.time", "date.today", "os.environ", "random.")

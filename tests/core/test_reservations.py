@@ -23,6 +23,7 @@ from airflow_accel_provider.core.reservations import Reservation, ReservationErr
 from airflow_accel_provider.core.reserving import Reserved, mismatch_of, named_problem
 from airflow_accel_provider.core.search import may_move, next_place
 from airflow_accel_provider.core.validation import check_beam, read_candidates, resolve
+from airflow_accel_provider.exceptions import GoogleApiError
 from airflow_accel_provider.hooks._wire_supply import reservation_from_json
 
 CATALOG = load_catalog()
@@ -94,7 +95,7 @@ def test_reservations_inside_other_texts() -> None:
 
 
 def test_what_compute_engine_says() -> None:
-    """Count, use and machines are read; what is assured bounds what is counted; no figures are no machines."""
+    """Count, use and machines are read; what is assured bounds what is counted; without a count nothing is known."""
     told = {
         "name": "tpu-night",
         "zone": "https://compute/zones/us-east5-b",
@@ -111,7 +112,9 @@ def test_what_compute_engine_says() -> None:
         },
     }
     assert reservation_from_json(told, project="acme-ml") == state()
-    assert reservation_from_json({"name": "r", "zone": "z"}).free == 0
+    for lacking in ({"name": "r", "zone": "z", "status": "READY"}, {**told, "status": None}):
+        with pytest.raises(GoogleApiError, match="cannot be read: it has no"):
+            reservation_from_json(lacking)
 
 
 def test_a_reservation_of_chips() -> None:

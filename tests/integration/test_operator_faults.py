@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from airflow_accel_provider.exceptions import (
+    AcceleratorConfigurationError,
     AcceleratorLaunchError,
     AcceleratorPermissionError,
     AcceleratorServiceError,
@@ -38,9 +39,13 @@ ONCE: dict[str, dict[str, Any]] = {
     "slow": {"delay": 1},
     "half an answer": {"truncate": True},
     "token expired": {"status": 401},
+    "names and ids alone": {"missing": "optional"},
+    "a clock ahead": {"skew": 3600},
+    "a clock behind": {"skew": -3600},
 }
 HURRY: dict[str, timedelta | float] = {
     "triggers._follow.PATIENCE": timedelta(seconds=2),
+    "hooks.dataflow._LIST_SECONDS": 2.0,
     "hooks.submission._templates._RETRY_SECONDS": 2.0,
     "hooks.submission._templates._SETTLE_SECONDS": 1.0,
 }
@@ -154,6 +159,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
         (LOOK, 503, AcceleratorServiceError, "which may go on; nothing was cancelled"),
         (LOOK, 403, AcceleratorPermissionError, "which may go on; nothing was cancelled"),
         ("oauth2.token", 503, AcceleratorServiceError, "score failed, service: storage GET "),
+        ("oauth2.token", 400, AcceleratorConfigurationError, "connection 'google_cloud_default' no access token"),
     ],
 )
 def test_what_goes_on_is_one_failure(
@@ -167,7 +173,7 @@ def test_what_goes_on_is_one_failure(
         run.run()
     assert words in str(failed.value)
     assert "It is not to be" in str(failed.value)
-    is_repeated = status == 503 and method in {FIND, LOOK}
+    is_repeated = status == 503 and method != LAUNCH
     assert bool(re.search(r"\(asked \d+ times in \d+ s\)", str(failed.value))) is is_repeated
     google.heal()
     assert run.run()["state"] == "running"

@@ -16,7 +16,8 @@ _CONFIGURATION = FailureKind.CONFIGURATION
 
 ACCELERATOR_ROWS: tuple[Rule, ...] = (
     row(
-        r"requested\s+accelerator type \S{1,200}\s+requires setting\s+the worker machine type to (?P<machine>[a-z0-9-]{1,60})",
+        r"requested\s+accelerator type \S{1,200}\s+requires setting\s+"
+        r"the worker machine type to (?P<machine>[a-z0-9-]{1,60})",
         code="wrong-machine",
         kind=_CONFIGURATION,
         scope=Scope.JOB,

@@ -32,6 +32,8 @@ _REFUSALS: tuple[tuple[re.Pattern[str], FailureKind, str], ...] = (
 The last is what Beam 2.77 submits jobs with; its exceptions print as ``….exceptions.Forbidden: 403 POST …``.
 """
 
+_TRACEBACK = "Traceback (most recent call last)"
+
 
 def classify_launch(exit_code: int, last_lines: Sequence[str]) -> Failure:
     """Return what it means that a launcher ended and left no job.
@@ -42,8 +44,10 @@ def classify_launch(exit_code: int, last_lines: Sequence[str]) -> Failure:
     if exit_code == 0:
         said = "the launcher ended without making the job; does the pipeline pass its arguments on to PipelineOptions?"
         return Failure(kind=FailureKind.CONFIGURATION, scope=Scope.JOB, explanation=said, evidence=tail(text))
+    # What was printed before the launcher's last error did not end it.
+    last = text[max(text.rfind(_TRACEBACK), 0) :]
     for pattern, kind, explanation in _REFUSALS:
-        if pattern.search(text):
+        if pattern.search(last):
             return Failure(kind=kind, scope=Scope.JOB, explanation=explanation, evidence=tail(text))
     said = f"the launcher ended with exit code {exit_code} before there was a job"
     return Failure(kind=FailureKind.USER_CODE, scope=Scope.JOB, explanation=said, evidence=tail(text))

@@ -44,7 +44,7 @@ def _unpack(uri: str, client: Any, directory: Path) -> None:
     packed = directory / "archives"
     packed.mkdir(exist_ok=True)
     path = _fetch(plain, client, packed)
-    target = directory / Path(alias or path.name).name
+    target = directory / _name(alias or path.name)
     try:
         if tarfile.is_tarfile(path):
             shutil.unpack_archive(path, target, "tar", filter="data")
@@ -53,6 +53,14 @@ def _unpack(uri: str, client: Any, directory: Path) -> None:
             shutil.unpack_archive(path, target, "zip")
     except (shutil.ReadError, tarfile.TarError) as error:
         raise FileNotThereError(f"java.io.IOException: Cannot unpack {uri}: {error}") from error
+
+
+def _name(path: str) -> str:
+    """Return the last part of a path, where that names a file or a directory inside another."""
+    name = Path(path).name
+    if name in {"", ".."} or "\0" in name:
+        raise FileNotThereError(f"java.io.FileNotFoundException: {path!r} names no file")
+    return name
 
 
 def _fetch(uri: str, client: Any, directory: Path) -> Path:
@@ -67,7 +75,7 @@ def _fetch(uri: str, client: Any, directory: Path) -> Path:
     if parts.scheme != "gs":
         raise FileNotThereError(f"java.io.IOException: The emulator reads gs:// and file://, not {uri}")
     # A name is a file's name; nothing is written outside the directory.
-    path = directory / Path(parts.path).name
+    path = directory / _name(parts.path)
     try:
         client.bucket(parts.netloc).blob(parts.path.lstrip("/")).download_to_filename(str(path))
     except GoogleAPICallError:

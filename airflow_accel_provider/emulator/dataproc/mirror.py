@@ -99,7 +99,7 @@ def _contents(file: Path) -> Iterator[bytes]:
 
 def _is_plain(name: str) -> bool:
     parts = PurePosixPath(name).parts
-    return not name.startswith("/") and ".." not in parts and "//" not in name
+    return not name.startswith("/") and ".." not in parts and "//" not in name and "\0" not in name
 
 
 def _stamp(path: Path) -> Stamp:

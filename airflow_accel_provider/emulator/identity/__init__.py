@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_accel_provider.emulator.identity.accounts import Account, load_accounts, write_key_file
-from airflow_accel_provider.emulator.identity.assertions import read_assertion
+from airflow_accel_provider.emulator.identity.assertions import is_untimely, read_assertion
+from airflow_accel_provider.emulator.identity.standing import DELETED, DISABLED, Standing
 from airflow_accel_provider.emulator.identity.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ google-auth always names the first, whatever ``token_uri`` says.
 """
 
 
+UNTIMELY = (
+    "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. "
+    "Check your iat and exp values in the JWT claim."
+)
+"""Source: answers that people quote in public reports, read 2026-11."""
+
+
 class Identities:
     """The accounts ``airflow@PROJECT`` and ``pipeline@PROJECT`` and everything that proves to be one of them.
 
@@ -42,6 +50,7 @@ class Identities:
     def __init__(self, database: Database, directory: Path, *, project: str) -> None:
         self.directory = directory
         self.tokens = Tokens(database)
+        self.standing = Standing(database)
         self.accounts: Mapping[str, Account] = {
             account.email: account for account in load_accounts(directory, NAMES, project=project)
         }
@@ -66,19 +75,36 @@ class Identities:
 
         A bearer is an access token issued here, or a JWT that an account signed for itself, as typed clients send.
         """
-        return self.tokens.principal(bearer) or read_assertion(
-            bearer, self.accounts, audience=self._is_service, allow_scope=True
-        )
+        issued = self.tokens.principal(bearer)
+        if issued:
+            # A token outlives the key that it was asked for with, and not its account.
+            return None if self._is(issued, DISABLED) else issued
+        return self._good(read_assertion(bearer, self.accounts, audience=self._is_service, allow_scope=True))
 
     def assertion_principal(self, assertion: str) -> str | None:
         """Return the e-mail that signed an assertion meant for the token endpoint, or None."""
         audiences = TOKEN_AUDIENCES | {self._token_uri}
-        return read_assertion(assertion, self.accounts, audience=lambda value: value in audiences)
+        return self._good(read_assertion(assertion, self.accounts, audience=lambda value: value in audiences))
+
+    def why_refused(self, assertion: str) -> str:
+        """Return the token endpoint's sentence about an assertion that it refuses."""
+        audiences = TOKEN_AUDIENCES | {self._token_uri}
+        signer = read_assertion(assertion, self.accounts, audience=lambda value: value in audiences)
+        if signer and self._is(signer, DISABLED):
+            return "Invalid grant: account not found"
+        return UNTIMELY if is_untimely(assertion) else "Invalid JWT Signature."
 
     def may_impersonate(self, caller: str, target: str) -> bool:
         """Tell whether ``caller`` may create tokens for ``target``; both are e-mails."""
         pair = tuple(self.accounts[email].name for email in (caller, target) if email in self.accounts)
         return pair in GRANTS
+
+    def _good(self, email: str | None) -> str | None:
+        """Return an account that signed something, unless its key was deleted or it is disabled."""
+        return None if email is None or self._is(email, DELETED) or self._is(email, DISABLED) else email
+
+    def _is(self, email: str, standing: str) -> bool:
+        return email in self.accounts and self.standing.of(self.accounts[email].name) == standing
 
     def _is_service(self, audience: str) -> bool:
         own = self._token_uri.removesuffix("/token")

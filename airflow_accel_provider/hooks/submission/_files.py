@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from airflow_accel_provider.hooks.session import GoogleSession
 
 _GS = "gs://"
+_LONGEST_NAME = 100
 
 
 def why_unreadable(session: GoogleSession, path: str) -> str | None:
@@ -45,9 +47,15 @@ def local(session: GoogleSession, path: str) -> Path:
     if not path.startswith(_GS):
         return Path(path)
     described = _described(session, path)
-    name = path.rpartition("/")[2]
+    name = _local_name(path)
     key = [path, described.get("generation"), session.endpoint("storage")]
     return kept("files", key, lambda folder: session.download(path, folder / name)) / name
+
+
+def _local_name(path: str) -> str:
+    """Return a name for a copy that stays in its folder, with the ending of the object's own name."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", path.rpartition("/")[2])[-_LONGEST_NAME:]
+    return name.lstrip(".-") or "file"
 
 
 def _described(session: GoogleSession, path: str) -> dict[str, Any]:

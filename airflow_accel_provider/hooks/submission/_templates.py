@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -188,10 +189,11 @@ def _location(session: GoogleSession, place: Place) -> str:
 
 def _job(answer: Mapping[str, Any], place: Place, submitting: Submitting) -> Job | None:
     """Return the job of a launch's answer, which need not show everything; else the one of the name."""
-    job = answer.get("job") or {}
-    if not job.get("id"):
+    said = answer.get("job")
+    if not isinstance(said, dict) or not isinstance(said.get("id"), str):
         return submitting.find()
-    return _wire.job_from_json({"name": submitting.job_name, "location": place.placement.region, **job})
+    job = _wire.job_from_json(said)
+    return replace(job, name=job.name or submitting.job_name, region=job.region or place.placement.region)
 
 
 def _found(submitting: Submitting, refused: GoogleApiError) -> Job | None:
