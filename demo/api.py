@@ -50,11 +50,12 @@ class AirflowApi:
         body = {"dag_id": dag_id, "from_date": first, "to_date": last, "dag_run_conf": conf, "max_active_runs": at_once}
         self.call("POST", "/backfills", body)
 
-    def trigger(self, dag_id: str, *, logical_date: str | None, conf: dict[str, Any]) -> str:
-        """Start one run; return its id."""
-        run = self.call("POST", f"/dags/{dag_id}/dagRuns", {"logical_date": logical_date, "conf": conf})
-        run_id: str = run["dag_run_id"]
-        return run_id
+    def trigger(self, dag_id: str, *, logical_date: str | None, conf: dict[str, Any], run_id: str | None = None) -> str:
+        """Start one run; return its id, which may be chosen."""
+        wish = {"logical_date": logical_date, "conf": conf} | ({"dag_run_id": run_id} if run_id else {})
+        run = self.call("POST", f"/dags/{dag_id}/dagRuns", wish)
+        known: str = run["dag_run_id"]
+        return known
 
     def runs(self, dag_id: str) -> list[dict[str, Any]]:
         """Return the DAG's runs in the order of their dates."""
@@ -70,6 +71,25 @@ class AirflowApi:
         """Return the state of each task of a run."""
         tasks = self.call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
         return {task["task_id"]: task["state"] for task in tasks}
+
+    def task(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> dict[str, Any]:
+        """Return all that Airflow tells of a task instance."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}"
+        told: dict[str, Any] = self.call("GET", path if map_index < 0 else f"{path}/{map_index}")
+        return told
+
+    def clear(self, dag_id: str, run_id: str, *task_ids: str) -> None:
+        """Clear tasks of a run, whatever their state, as a user would."""
+        wish = {"dry_run": False, "dag_run_id": run_id, "task_ids": list(task_ids), "only_failed": False}
+        self.call("POST", f"/dags/{dag_id}/clearTaskInstances", {**wish, "reset_dag_runs": True})
+
+    def set_run_state(self, dag_id: str, run_id: str, state: str) -> None:
+        """Mark a run as a user would."""
+        self.call("PATCH", f"/dags/{dag_id}/dagRuns/{run_id}", {"state": state})
+
+    def delete_run(self, dag_id: str, run_id: str) -> None:
+        """Delete a run with all that Airflow kept of it."""
+        self.call("DELETE", f"/dags/{dag_id}/dagRuns/{run_id}")
 
     def set_task_state(self, dag_id: str, run_id: str, task_id: str, state: str) -> None:
         """Mark a task as a user would."""

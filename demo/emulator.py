@@ -15,6 +15,8 @@ from demo.processes import clean_environment
 from demo.waiting import wait_for
 
 if TYPE_CHECKING:
+    from google.cloud.storage import Bucket
+
     from demo.processes import Processes
 
 
@@ -55,9 +57,34 @@ class Emulator:
         address: str = json.loads((self._state / "emulator.json").read_text())["url"]
         return address
 
+    def bucket(self, name: str) -> Bucket:
+        """Make a bucket, or return the one that is there, for a bare client."""
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud import storage
+
+        client = storage.Client(
+            project="acme-ml-prod",
+            credentials=AnonymousCredentials(),
+            client_options={"api_endpoint": self.url},
+        )
+        return client.lookup_bucket(name) or client.create_bucket(name)
+
     def set_world(self, name: str) -> None:
         """Change what is in stock and what is within quota from now on."""
         self._admin("PUT", "world", {"name": name})
+
+    def add_fault(self, method: str, *, times: int = 1, **action: Any) -> None:
+        """Let the next calls of an API method go wrong."""
+        self._admin("POST", "faults", {"method": method, "times": times, "action": action})
+
+    def faults(self) -> list[dict[str, Any]]:
+        """Return what was to go wrong, in order, and how often it did."""
+        faults: list[dict[str, Any]] = self._admin("GET", "faults")["faults"]
+        return faults
+
+    def clear_faults(self) -> None:
+        """Let everything go right again."""
+        self._admin("DELETE", "faults")
 
     def ledger(self, *, since: int = 0) -> dict[str, Any]:
         """Return calls and events after a sequence number, oldest first, and the last number."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.emulator import DAGS, Emulator
+from demo.emulator import DAGS, TIME_SCALE, Emulator
 from demo.processes import Processes
 from demo.stack import Airflow
 
@@ -23,29 +23,35 @@ STATE = ROOT / ".accel"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """A running emulator and a running Airflow."""
+    """A running emulator and a running Airflow, and their processes."""
 
+    processes: Processes
     emulator: Emulator
     airflow: Airflow
 
 
 @contextmanager
 def running(
-    directory: Path, *, world: str, dags: Path = DAGS, variables: Mapping[str, str] | None = None
+    directory: Path,
+    *,
+    world: str,
+    dags: Path = DAGS,
+    variables: Mapping[str, str] | None = None,
+    time_scale: str = TIME_SCALE,
 ) -> Iterator[Home]:
     """Start both in a directory that is emptied first; end everything however the block is left."""
     processes = Processes(directory)
     for old in ("emulator", "airflow"):
         shutil.rmtree(directory / old, ignore_errors=True)
     try:
-        emulator = Emulator(processes, directory / "emulator", world=world)
+        emulator = Emulator(processes, directory / "emulator", world=world, time_scale=time_scale)
         emulator.start()
         settings = emulator.environment() | dict(variables or {})
         airflow = Airflow(processes, directory / "airflow", dags=dags, variables=settings)
         airflow.start()
         # The pool that score_by_six wants.
         airflow.api.make_pool("gpu", slots=2)
-        yield Home(emulator=emulator, airflow=airflow)
+        yield Home(processes=processes, emulator=emulator, airflow=airflow)
         airflow.stop()
     finally:
         processes.stop()

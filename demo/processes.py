@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
 from dataclasses import asdict, dataclass
@@ -71,6 +72,10 @@ class Processes:
         """Return the file that holds a child's output."""
         return self.directory / f"{name}.log"
 
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a child, its group and their descendants."""
+        send(number, [member for note in self._notes if note.name == name for member in family(note)])
+
     def check(self) -> None:
         """Raise ``RuntimeError`` with its last lines if a child has ended by itself."""
         for name, child in self._children.items():
@@ -113,16 +118,19 @@ def end(notes: Iterable[Note]) -> None:
     """Ask these processes, their groups and their descendants to end, then end those that do not."""
     chosen = list(notes)
     asked = {member for note in chosen for member in family(note)}
-    for process in asked:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.terminate()
+    send(signal.SIGTERM, asked)
     wait_until_over(asked)
     late = {member for note in chosen for member in family(note)}
     stubborn = {process for process in asked | late if is_alive(process)}
-    for process in stubborn:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
+    send(signal.SIGKILL, stubborn)
     wait_until_over(stubborn)
+
+
+def send(number: signal.Signals, processes: Iterable[psutil.Process]) -> None:
+    """Send a signal to those of the processes that are still there."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def wait_until_over(processes: Iterable[psutil.Process]) -> None:

@@ -1,4 +1,7 @@
-"""A small real Airflow: api-server, scheduler, dag-processor and triggerer as processes, on SQLite and loopback."""
+"""A small real Airflow: api-server, scheduler, dag-processor and triggerer as processes, on loopback.
+
+Its database is SQLite, or what its variables say.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,7 @@ class Airflow:
         self.api = AirflowApi(self.url, user=USER, password=self.password)
         self._processes = processes
         self._home = home
+        self._started: set[str] = set()
         self.environment = {
             **clean_environment(),
             "AIRFLOW_HOME": str(home),
@@ -83,13 +87,22 @@ class Airflow:
         """Prepare, start all parts, wait until they are healthy, and log in."""
         self.prepare()
         for part in PARTS:
-            self._processes.start(part, [sys.executable, "-m", "airflow", part], self.environment)
+            self.start_part(part)
         wait_for("Airflow to be healthy", self._is_healthy, seconds=120)
         self.api.log_in()
 
+    def start_part(self, part: str) -> None:
+        """Start one process; one more ``triggerer`` has its own name, such as ``triggerer-2``."""
+        command, environment = part, self.environment
+        if part not in PARTS:
+            port = str(*free_ports(1))
+            command, environment = "triggerer", {**environment, "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": port}
+        self._processes.start(part, [sys.executable, "-m", "airflow", command], environment)
+        self._started.add(part)
+
     def stop(self) -> None:
         """End all parts: the api-server last, since the others report to it."""
-        self._processes.stop(part for part in PARTS if part != "api-server")
+        self._processes.stop(self._started - {"api-server"})
         self._processes.stop(["api-server"])
         self.api.close()
 

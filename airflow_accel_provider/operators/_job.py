@@ -174,6 +174,8 @@ class AcceleratorJobOperator(AcceleratorOperator):
     def _end_meanwhile(self, *said: Any) -> None:
         try:
             self._end_killed(*said)
+        except AcceleratorSupersededError as superseded:
+            self.log.warning("kill=ignored reason=%s", superseded)
         except AcceleratorError as error:
             self.log.warning("kill=failed error=%s", error)
 

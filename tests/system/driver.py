@@ -99,15 +99,7 @@ class Driver:
 
     def bucket(self, name: str) -> Bucket:
         """Make a bucket, for a test to put things into before its run."""
-        from google.auth.credentials import AnonymousCredentials
-        from google.cloud import storage
-
-        client = storage.Client(
-            project="acme-ml-prod",
-            credentials=AnonymousCredentials(),
-            client_options={"api_endpoint": self.home.emulator.url},
-        )
-        return client.create_bucket(f"{self.mode}-{name}")
+        return self.home.emulator.bucket(f"{self.mode}-{name}")
 
     def start(self, bucket: Bucket, *, world: str, logical_date: str | None = "") -> Run:
         """Enter a world and trigger a run for one of the days, at a time of the day that no other run has."""
