@@ -217,6 +217,26 @@ def test_a_cleared_task_starts_anew_when_its_job_has_ended(stage: Stage) -> None
     run.has("cancelled", "cancelled")
 
 
+def test_a_running_task_that_is_cleared_starts_anew(stage: Stage, gate: Path) -> None:
+    """Clearing tasks that wait on their workers cancels their jobs, and starts others only when those have ended."""
+    runs = [
+        stage.start("stuck_waiting", world="image-missing"),
+        stage.start("spark_waiting", world="image-missing", gate=str(gate)),
+    ]
+    for run in runs:
+        run.has("running")
+    now = stage.home.emulator.ledger()["last"]
+    wait_for("a look at the jobs", lambda: calls_since(stage, now), seconds=SLOW)
+    for run in runs:
+        stage.home.airflow.api.clear(run.dag_id, run.id, "job")
+    for run in runs:
+        run.has("cancelled", "running")
+        assert overlap(run.jobs) == []
+        stage.home.airflow.api.set_task_state(run.dag_id, run.id, "job", "failed")
+    for run in runs:
+        run.has("cancelled", "cancelled")
+
+
 def test_clearing_another_task_changes_nothing(stage: Stage) -> None:
     """Clearing a sibling of a deferred task neither ends the task's job nor makes another."""
     run = stage.start("siblings", world="image-missing")
