@@ -12,9 +12,13 @@ import time
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
+
+from airflow.sdk.exceptions import AirflowTaskTimeout
+from airflow.sdk.execution_time import timeout as airflow_timeout
 
 import airflow_accel_provider
 from airflow_accel_provider.exceptions import GoogleApiError
@@ -28,19 +32,33 @@ _FLOORS = ("core", "hooks", "triggers", "operators")
 
 
 class Clock:
-    """The time of one story, in seconds since its beginning."""
+    """The time of one story, in seconds since its beginning.
+
+    ``skew`` is how far the clock of the process that runs is ahead of it, ``alarm`` when that process is interrupted.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.skew = 0.0
+        self.alarm: float | None = None
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; a story that takes weeks goes in circles."""
-        self.seconds += max(seconds, 0.0)
+        """Let time pass, until the alarm if there is one; a story that takes weeks goes in circles."""
+        then = self.seconds + max(seconds, 0.0)
+        if self.alarm is not None and then >= self.alarm:
+            self.seconds, self.alarm = max(self.seconds, self.alarm), None
+            raise AirflowTaskTimeout("Timeout")
+        self.seconds = then
         assert self.seconds < _LONGEST, "the story goes in circles"
 
     def at(self, seconds: float | None = None) -> datetime:
         """Return a moment of the story, the present one when none is said."""
         return START + timedelta(seconds=self.seconds if seconds is None else seconds)
+
+    @property
+    def shown(self) -> datetime:
+        """The present moment as the process that runs sees it."""
+        return self.at(self.seconds + self.skew)
 
 
 class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]  # chosen by the platform
@@ -87,7 +105,30 @@ def virtual(clock: Clock, luck: random.Random) -> Iterator[None]:
         stack.enter_context(patch.object(uuid, "uuid4", lambda: uuid.UUID(int=luck.getrandbits(128), version=4)))
         stack.enter_context(patch.object(asyncio, "to_thread", _inline))
         stack.enter_context(patch.object(asyncio.events, "new_event_loop", lambda: VirtualLoop(clock)))
+        stack.enter_context(patch.object(airflow_timeout, "timeout", partial(Alarm, clock)))
         yield
+
+
+def everywhere(name: str, new: Any) -> Iterator[Any]:
+    """Yield what puts something in the place of a name in each module of the product that has it."""
+    for module in _modules():
+        if name in vars(module):
+            yield patch.object(module, name, new)
+
+
+class Alarm:
+    """Airflow's ``timeout``: a process has a single alarm, so one within another puts the outer one off for good."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+
+    def __enter__(self) -> Alarm:
+        self._clock.alarm = self._clock.seconds + self._seconds
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clock.alarm = None
 
 
 def _modules() -> list[Any]:
@@ -110,7 +151,7 @@ class _Replacements:
         class Virtual(datetime, metaclass=Meta):
             @classmethod
             def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
-                return clock.at().astimezone(tz)
+                return clock.shown.astimezone(tz)
 
         self._by_value = (
             (datetime, Virtual),

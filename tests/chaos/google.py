@@ -8,10 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import format_datetime
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from airflow_accel_provider.exceptions import GoogleApiError
+from requests import ConnectionError  # noqa: A004 - as requests names it
+
+from tests.chaos.access import Tokens
 from tests.chaos.clock import Clock
 from tests.chaos.jobs import TERMINAL, Script, SimJob
 
@@ -26,13 +30,23 @@ _STOCKOUT = (
 _USER_CODE = 'Traceback (most recent call last):\n  File "score.py", line 7, in process\nValueError: bad row'
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """An HTTP answer as the session reads it."""
 
     status_code: int
     text: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a mistake
@@ -51,35 +65,60 @@ class SimGoogle:
         self.luck = luck
         self.jobs: list[SimJob] = []
         self.script = script
+        self.tokens = Tokens(clock)
+        self.tokens.fails = lambda: self._fault() is not None
         self.on_create: Callable[[SimJob], None] = lambda _: None
+        self.on_end: Callable[[SimJob, Any], None] = lambda *_: None
+        """What hears of each request to end a job, and of the process it comes from, before it is taken."""
+        self.item: str | None = None
+        """What the task stands for."""
         self.fault_rate = 0.0
         self.outage: tuple[float, float] = (0.0, 0.0)
         self.forbidden: frozenset[str] = frozenset()
         self.calls: Counter[str] = Counter()
         self._routes = _ROUTES
+        self._caller: Any = None
 
     # What happens on the way.
 
-    def call(self, service: str, verb: str, path: str, params: Mapping[str, Any], body: Mapping[str, Any]) -> Answer:
-        """Answer one call, unless something happens to it before or after it takes effect."""
+    def call(  # noqa: PLR0917 - an HTTP request has so many parts
+        self,
+        caller: Any,
+        token: str,
+        service: str,
+        verb: str,
+        path: str,
+        params: Mapping[str, Any],
+        body: Mapping[str, Any],
+    ) -> Answer:
+        """Answer one call of a process, unless something happens to it before or after it takes effect."""
         self.clock.advance(self.luck.uniform(0.05, 0.4))
+        self._caller = caller
+        answer = self._on_the_way(token, partial(self._answer, service, verb, path, params, body))
+        answer.headers = {"Date": format_datetime(self.clock.at(), usegmt=True), **answer.headers}
+        return answer
+
+    def _on_the_way(self, token: str, answered: Callable[[], Answer]) -> Answer:
+        if not self.tokens.accepts(token):
+            self.calls["401"] += 1
+            return Answer(401, _error(401, "Request had invalid authentication credentials."))
         fault = self._fault()
         if fault and fault.startswith("before:"):
-            return self._failed(fault, service, verb, path, "")
-        answer = self._answer(service, verb, path, params, body)
+            return self._failed(fault, "")
+        answer = answered()
         if fault and answer.status_code < 300:
-            return self._failed(fault, service, verb, path, answer.text)
+            return self._failed(fault, answer.text)
         return answer
 
     def _fault(self) -> str | None:
         rate = 0.95 if self.outage[0] <= self.clock.seconds < self.outage[1] else self.fault_rate
         return self.luck.choice(_FAULTS) if self.luck.random() < rate else None
 
-    def _failed(self, fault: str, service: str, verb: str, path: str, text: str) -> Answer:
+    def _failed(self, fault: str, text: str) -> Answer:
         kind = fault.partition(":")[2]
         if kind in {"reset", "slow"}:
             self.clock.advance(20.0 if kind == "slow" else 0.0)
-            raise GoogleApiError(0, "ConnectionError", f"{kind} connection", service, f"{verb} {path}")
+            raise ConnectionError(f"{kind} connection")
         if kind == "truncated":
             return Answer(200, text[: len(text) // 2] or "{")
         if kind == "html":
@@ -115,7 +154,8 @@ class SimGoogle:
 
     def add(self, **said: Any) -> SimJob:
         """Make a job."""
-        made = {"id": f"2026-{len(self.jobs):04d}", "created": self.clock.seconds, "script": self.script(), **said}
+        made = {"id": f"2026-{len(self.jobs):04d}", "created": self.clock.seconds, "item": self.item, **said}
+        made["script"] = made.get("script") or self.script()
         job = SimJob(**made)
         if not job.is_foreign:
             self.on_create(job)
@@ -171,6 +211,7 @@ class SimGoogle:
         found = self._find("dataflow", region, job)
         if not found.is_live(self.clock.seconds):
             raise Refused(400, f"Job {job} is already in terminal state.")
+        self.on_end(found, self._caller)
         found.ask_to_end(self.clock.seconds)
         return {}
 
@@ -241,6 +282,7 @@ class SimGoogle:
         """Take a request to end a batch."""
         found = self._find("dataproc", region, operation)
         if found.is_live(self.clock.seconds):
+            self.on_end(found, self._caller)
             found.ask_to_end(self.clock.seconds)
         return {}
 
@@ -255,7 +297,7 @@ class SimGoogle:
             "labels": job.labels,
             "operation": self._operation(job),
             "createTime": _time(self.clock, job.created),
-            "stateTime": _time(self.clock, job.created + job.script.workers),
+            "stateTime": _time(self.clock, job.ended_at(now) if is_over else job.created + job.script.workers),
             "runtimeConfig": {"version": "2.3"},
         }
         if shown:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from airflow.sdk import BaseOperator
+
+from airflow_accel_provider.core import decisions, fallback, search
 from airflow_accel_provider.core import record as core_record
+from airflow_accel_provider.core.fallback import decide
+from airflow_accel_provider.core.jobs import Snapshot
 from airflow_accel_provider.core.record import Outcome, Record
+from airflow_accel_provider.exceptions import AcceleratorSupersededError
 from airflow_accel_provider.hooks import ending, spark
+from airflow_accel_provider.hooks._tokens import Tokens
 from airflow_accel_provider.hooks.submission import _templates
-from airflow_accel_provider.operators import _beam, _context, _job
+from airflow_accel_provider.operators import _beam, _context
 from airflow_accel_provider.operators._beam import BeamPipelineOperator
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
 from airflow_accel_provider.operators.dataproc import DataprocGpuBatchOperator
-from airflow_accel_provider.triggers.job import AcceleratorJobTrigger
+from airflow_accel_provider.triggers import _follow
+from airflow_accel_provider.triggers.job import AcceleratorJobTrigger, _Notes
+from tests.chaos.clock import everywhere
+
+_AFTER = fallback._after
 
 _OPERATORS = (BeamPipelineOperator, DataprocGpuBatchOperator)
 
@@ -65,14 +77,14 @@ def _stale_end_unseen() -> Iterator[Any]:
 
 def _stale_forgotten_early() -> Iterator[Any]:
     """Write the new life down before the old one's job has ended."""
-    opened = _job.open_record
+    opened = _context.open_record
 
     def early(context: Any, **said: Any) -> Any:
         record, stale = opened(context, **said)
         _context.store(context, record)
         return record, stale
 
-    yield patch.object(_job, "open_record", early)
+    yield from everywhere("open_record", early)
 
 
 def _done_runs_again() -> Iterator[Any]:
@@ -98,10 +110,6 @@ def _retry_is_a_new_life() -> Iterator[Any]:
 
 def _moves_at_once() -> Iterator[Any]:
     """Take a job that was asked to end for one that has ended."""
-    from airflow_accel_provider.core import decisions
-    from airflow_accel_provider.triggers import _follow
-
-    decide = _follow.decide
 
     def hasty(record: Record, snapshot: Any, policy: Any, now: Any) -> Any:
         attempt = record.open
@@ -116,7 +124,7 @@ def _moves_at_once() -> Iterator[Any]:
 def _moved_trigger_kills() -> Iterator[Any]:
     """End the job with its trigger, without asking whether the task still waits."""
 
-    async def never(_: Any) -> None:
+    async def never(*_: Any) -> None:
         return None
 
     yield patch.object(AcceleratorJobTrigger, "_why_not", never)
@@ -180,6 +188,99 @@ def _no_end() -> Iterator[Any]:
     yield patch.object(spark.SparkHook, "cancel", lambda *_: None)
 
 
+def _no_deadline() -> Iterator[Any]:
+    """Forget that a try has an end."""
+    yield from everywhere("deadline_of", lambda *_: None)
+
+
+def _crash_is_final() -> Iterator[Any]:
+    """Leave a trigger that crashes, or of which nothing is heard, to Airflow."""
+    yield patch.object(AcceleratorJobOperator, "resume_execution", BaseOperator.resume_execution)
+
+
+def _token_is_for_ever() -> Iterator[Any]:
+    """Take the refusal of a token for final."""
+    yield patch.object(Tokens, "change", lambda _, refused, *_args, **_said: refused)
+
+
+def _no_naming() -> Iterator[Any]:
+    """Do not say which job may go on."""
+    yield from everywhere("alive_attempt", lambda _: None)
+
+
+def _dead_goes_on() -> Iterator[Any]:
+    """Act on a worker whose try is over as if Airflow had said nothing of it."""
+    store = _context.store
+
+    def stubborn(context: Any, record: Record) -> None:
+        with suppress(AcceleratorSupersededError):
+            store(context, record)
+
+    yield from everywhere("store", stubborn)
+    yield from everywhere("check_current", lambda _: None)
+
+
+def _owner_from_ids() -> Iterator[Any]:
+    """Give the same owner to all that has the same ids."""
+    yield patch.object(_context, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex="f" * 32)))
+
+
+def _item_is_its_index() -> Iterator[Any]:
+    """Take what stands at the same index for the same."""
+    yield patch.object(Record, "is_about_another", lambda *_: False)
+
+
+def _no_notes() -> Iterator[Any]:
+    """Forget why a job was asked to end when its trigger or worker is gone."""
+
+    async def unchanged(_: Any, attempt: Any) -> Any:
+        return attempt
+
+    async def nothing(*_: Any) -> None:
+        return None
+
+    yield patch.object(_Notes, "recall", unchanged)
+    yield patch.object(_Notes, "write", nothing)
+    yield from everywhere("noted", lambda _, record: record)
+
+
+def _cancels_late() -> Iterator[Any]:
+    """Wait ten minutes before a job is asked to end."""
+    since: dict[str, Any] = {}
+
+    def patient(record: Record, snapshot: Any, policy: Any, now: Any) -> Any:
+        decision = decide(record, snapshot, policy, now)
+        attempt = record.open
+        if not isinstance(decision, decisions.Cancel) or attempt is None:
+            return decision
+        begun = since.setdefault(attempt.job_name, now)
+        return decision if now - begun >= timedelta(minutes=10) else decisions.Wait(record)
+
+    yield patch.object(_follow, "decide", patient)
+
+
+def _waits_out_shortages() -> Iterator[Any]:
+    """Leave a job that the service says is short of machines alone until the time for its start is over."""
+    yield patch.object(fallback, "next_place", lambda *_: None)
+    yield patch.object(fallback, "_after", _after_with_places)
+
+
+def _after_with_places(record: Record, policy: Any, now: Any) -> Any:
+    with patch.object(fallback, "next_place", search.next_place):
+        return _AFTER(record, policy, now)
+
+
+def _moves_from_an_end() -> Iterator[Any]:
+    """Go to the next place also when somebody has ended the job."""
+    for module in (fallback, search):
+        yield patch.object(module, "may_move", lambda attempt, _: attempt.failure is not None)
+
+
+def _own_clock() -> Iterator[Any]:
+    """Measure by the clock of whoever looks how long a job has been waiting for machines."""
+    yield patch.object(Snapshot, "age", property(lambda _: None))
+
+
 MUTANTS: Mapping[str, Callable[[], Iterator[Any]]] = {
     mutant.__name__.lstrip("_"): mutant
     for mutant in (
@@ -201,6 +302,18 @@ MUTANTS: Mapping[str, Callable[[], Iterator[Any]]] = {
         _lists_are_at_once,
         _hasty_kill,
         _no_end,
+        _no_deadline,
+        _crash_is_final,
+        _token_is_for_ever,
+        _no_naming,
+        _dead_goes_on,
+        _owner_from_ids,
+        _item_is_its_index,
+        _no_notes,
+        _cancels_late,
+        _waits_out_shortages,
+        _moves_from_an_end,
+        _own_clock,
     )
 }
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from airflow_accel_provider.hooks._endpoints import Endpoints
 from airflow_accel_provider.hooks.session import GoogleSession
-from tests.chaos.google import PROJECT, SimGoogle
+from tests.chaos.access import SimCredentials
+from tests.chaos.google import PROJECT, Answer, SimGoogle
 
 SUBMITTED = "submitted"
 """The point between a job's creation and anybody's knowing of it."""
@@ -29,6 +28,12 @@ class Process:
     """What happens to the process at which point, by its number, or :data:`SUBMITTED`."""
     trail: list[str] = field(default_factory=list)
     is_alive: bool = True
+    skew: float = 0.0
+    """How far its clock is ahead, in seconds."""
+    epoch: int = 0
+    """The id of the task instance that it runs, which Airflow renews with each try, see :class:`Kept`."""
+    operator: Any = None
+    is_signalled: bool = False
     on_death: Callable[[], None] = lambda: None
 
     def die(self) -> None:
@@ -51,48 +56,33 @@ class Process:
 
 
 class SimSession(GoogleSession):
-    """A session of a process with the simulated Google; errors, pages and repetitions are the product's own."""
+    """A session of a process with the simulated Google; tokens, errors, pages and repetitions are the product's own."""
 
     def __init__(self, google: SimGoogle, process: Process) -> None:
-        super().__init__(SimpleNamespace(project=PROJECT, endpoints=Endpoints()))  # type: ignore[arg-type]
+        identity = SimpleNamespace(
+            project=PROJECT,
+            connection_id="google_cloud_default",
+            credentials=SimCredentials(google.tokens),
+            endpoints=SimpleNamespace(url="{}/{}".format, override=lambda _: None),
+        )
+        super().__init__(identity)  # type: ignore[arg-type]
         self._google = google
         self._process = process
 
-    @contextmanager
-    def _answer(self, service: str, verb: str, path: str, **said: Any) -> Iterator[Any]:
+    def _http(self) -> Any:
+        return SimpleNamespace(request=self._request)
+
+    def _request(self, verb: str, url: str, *, headers: Mapping[str, str], **said: Any) -> Answer:
+        service, _, path = url.partition("/")
         where = f"{verb} {service}/{path.split('/', 3)[-1]}"
+        token = headers["authorization"].removeprefix("Bearer ")
         self._process.point(f"before {where}")
-        answer = self._google.call(service, verb, path, said.get("params") or {}, said.get("json") or {})
+        sent = (service, verb, path, said.get("params") or {}, said.get("json") or {})
+        answer = self._google.call(self._process, token, *sent)
         self._process.point(f"after {where}")
-        yield answer
+        return answer
 
     def download(self, gs_uri: str, local_path: Any, **_: Any) -> None:
         """Write the object's content to a file."""
         value = self.request("storage", "GET", f"b/x/o/{gs_uri.rpartition('/')[2]}", params={"alt": "media"})
         local_path.write_text(json.dumps(value))
-
-
-@dataclass(slots=True, kw_only=True)
-class Kept:
-    """What Airflow keeps for a task instance, written through a process."""
-
-    process: Process
-    stored: dict[str, str] = field(default_factory=dict)
-    xcom: dict[str, Any] = field(default_factory=dict)
-    on_set: Callable[[Mapping[str, Any]], None] = lambda _: None
-
-    def get(self, key: str) -> Any:
-        """Return a value as ``task_state_store`` does."""
-        return json.loads(self.stored.get(key, "null"))
-
-    def set(self, key: str, value: Any) -> None:
-        """Keep a value as ``task_state_store`` does."""
-        self.process.point(f"before set {key}")
-        self.stored[key] = json.dumps(value)
-        self.on_set(value)
-        self.process.point(f"after set {key}")
-
-    def xcom_push(self, key: str, value: Any) -> None:
-        """Keep an XCom value as ``ti`` does."""
-        self.process.point(f"before push {key}")
-        self.xcom[key] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.chaos.google import SimGoogle
 from tests.chaos.jobs import Script
 from tests.chaos.life import TaskLife
 from tests.chaos.process import Process
-from tests.chaos.story import OPERATORS
+from tests.chaos.tasks import OPERATORS
 
 MODES = {"deferrable": True, "synchronous": False}
 
@@ -27,6 +27,8 @@ class Course:
     crash_at: int | None
     passed: int = 0
     most_live: int = 0
+    trail: list[str] = field(default_factory=list)
+    """Every point that was passed, by its name."""
 
     def play(self) -> None:
         """Live the life to its end."""
@@ -40,6 +42,7 @@ class Course:
                 self.life.clock.advance(60)
                 self.life.retry()
             self.passed += len(process.trail)
+            self.trail += process.trail
             self.most_live = max(self.most_live, len(self.life.google.live()))
 
     def _process(self) -> Process:
@@ -53,11 +56,22 @@ async def _never(*_: object) -> bool:
     return True
 
 
+GOOD = Script(pending=40, workers=50, length=100, listed_after=3)
+SHORT = {
+    "dataflow": Script(ending="stockout", pending=10, workers=20, length=9000, dying=40),
+    "dataproc": Script(ending="stuck", pending=10, workers=20, dying=40),
+}
+"""A job that must be cancelled for another place: short of machines, or, where nobody says so, waiting too long."""
+
+
 @contextmanager
-def course(kind: str, crash_at: int | None, *, deferrable: bool, retries: int = 1) -> Iterator[Course]:
-    """Yield a course that begins with an empty ledger; its job takes four looks."""
+def course(
+    kind: str, crash_at: int | None, *, deferrable: bool, retries: int = 1, scripts: tuple[Script, ...] = ()
+) -> Iterator[Course]:
+    """Yield a course that begins with an empty ledger; its first jobs take the scripts, each other takes four looks."""
     clock, luck = Clock(), random.Random(7)  # noqa: S311 - the same each time is what it is for
-    google = SimGoogle(clock, luck, lambda: Script(pending=40, workers=50, length=100, listed_after=3))
+    left = list(scripts)
+    google = SimGoogle(clock, luck, lambda: left.pop(0) if left else GOOD)
     life = TaskLife(
         make=lambda: OPERATORS[kind](deferrable=deferrable, poll_interval=30),
         google=google,
@@ -99,6 +113,32 @@ def test_one_job_whatever_the_crash_point(kind: str, mode: str) -> None:
     assert len(counted) > 30
     assert {(state, made, left) for state, made, _, left in counted} == {("success", 1, 0)}
     assert max(most for _, _, most, _ in counted) <= 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", OPERATORS)
+def test_move_whatever_the_crash_point(kind: str, mode: str) -> None:
+    """Whatever is killed while a job is cancelled for the next place, it ends, and the next place does the work."""
+    deferrable, short = MODES[mode], SHORT["dataproc" if kind == "spark" else "dataflow"]
+
+    def played(crash_at: int | None) -> Course:
+        with course(kind, crash_at, deferrable=deferrable, scripts=(short,)) as one:
+            one.play()
+        return one
+
+    calm = played(None)
+    first_end = next(
+        number for number, name in enumerate(calm.trail) if name.startswith("before PUT") or ":cancel" in name
+    )
+    points_of_the_move = range(first_end - 3, calm.passed)
+    wrong = [
+        (point, calm.trail[point], one.life.state, str(one.life.error))
+        for point in points_of_the_move
+        for one in (played(point),)
+        if (one.life.state, len(one.life.google.ours()), one.life.google.live()) != ("success", 2, [])
+        or one.most_live > 1
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("mode", MODES)
