@@ -106,6 +106,9 @@ class AcceleratorJobOperator(AcceleratorOperator):
                 if deadline is None:
                     raise
                 return self._time_out(context, deadline)
+        except AcceleratorSupersededError:
+            mark_cleared(context)
+            raise
         except GoogleApiError as error:
             said = f"{error}".rstrip(".")
             raise job_error(error.kind, f"{self.task_id} failed, {error.kind}: {said}. {_left(context)}") from error

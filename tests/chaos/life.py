@@ -73,6 +73,8 @@ class TaskLife:
     resumption: tuple[str, dict[str, Any]] | None = None
     """``next_method`` and ``next_kwargs``: how the task goes on after a deferral."""
     started_at: datetime | None = None
+    xcom_keys: list[str] = field(default_factory=list)
+    """The keys that Airflow tells a beginning try to delete."""
     begun: int = -1
     """The newest epoch that a worker has begun."""
     process: Process = field(default_factory=Process)
@@ -118,7 +120,10 @@ class TaskLife:
         if resumption is None or self.started_at is None:
             # A deferral keeps the try's start, and its XComs.
             self.started_at = self.clock.shown
+            self.xcom_keys = list(self.kept.xcom)
             self.kept.xcom.clear()
+        else:
+            self.xcom_keys = []
         outcome = self._outcome(process, resumption)
         self.clock.alarm = None
         if process.epoch == self.kept.epoch:
@@ -278,8 +283,7 @@ class TaskLife:
     async def _answer(self, question: Any) -> Any:
         """Answer a trigger as its supervisor does."""
         if isinstance(question, GetTaskStates):
-            name = "score" if self.map_index < 0 else f"score_{self.map_index}"
-            return TaskStatesResult(task_states={RUN_ID: {name: self.state}})
+            return TaskStatesResult(task_states=self._states)
         if isinstance(question, GetXCom):
             return XComResult(key=question.key, value=json.loads(self.kept.xcom.get(question.key, "null")))
         assert isinstance(question, SetXCom)
@@ -287,6 +291,11 @@ class TaskLife:
         self.kept.xcom[question.key] = json.dumps(question.value)
         self.process.point(f"after push {question.key}")
         return None
+
+    @property
+    def _states(self) -> dict[str, dict[str, str]]:
+        name = "score" if self.map_index < 0 else f"score_{self.map_index}"
+        return {RUN_ID: {name: self.state}}
 
     def _context(self, process: Process) -> Any:
         xcoms = XComs(self.kept, process)
@@ -300,6 +309,8 @@ class TaskLife:
             start_date=self.started_at,
             xcom_push=xcoms.push,
             xcom_pull=xcoms.pull,
+            get_task_states=lambda **_: self._states,
+            _ti_context_from_server=SimpleNamespace(xcom_keys_to_clear=self.xcom_keys),
         )
         run = SimpleNamespace(clear_number=self.clear_number, run_id=RUN_ID, dag_id="nightly")
         store = StateStore(self.kept, process)

@@ -182,6 +182,11 @@ def _hasty_kill() -> Iterator[Any]:
     yield patch.object(AcceleratorJobOperator, "_leave_stale_if_killed", lambda *_: None)
 
 
+def _no_word_of_a_clear() -> Iterator[Any]:
+    """Leave the next try no word of a clear that ended this one."""
+    yield from everywhere("mark_cleared", lambda _: False)
+
+
 def _no_end() -> Iterator[Any]:
     """Ask no service to end a job."""
     yield patch.object(ending.DataflowHook, "cancel", lambda *_: None)
@@ -301,6 +306,7 @@ MUTANTS: Mapping[str, Callable[[], Iterator[Any]]] = {
         _refusal_is_final,
         _lists_are_at_once,
         _hasty_kill,
+        _no_word_of_a_clear,
         _no_end,
         _no_deadline,
         _crash_is_final,

@@ -32,6 +32,8 @@ class Watch:
     """How far the clocks of the task's processes may be wrong."""
     wished_at: float = -inf
     """When a user last ended, cleared or killed the task, or changed what it stands for."""
+    cleared_at: float = -inf
+    """When a user last cleared the task while it ran, and its worker lived to hear of it."""
     dark: list[tuple[float, float]] = field(default_factory=list)
     """When no process of the task ran."""
     begun_at: float = 0.0

@@ -339,6 +339,7 @@ class _Story:
             if wish == "clear":
                 # Airflow gives the task instance a new id at the click, before it ends the worker.
                 self.life.kept.epoch += 1
+                self.life.state = "restarting"
             if process.operator is None:
                 # Nothing catches the signal yet.
                 process.die()
@@ -363,12 +364,15 @@ class _Story:
             # A worker that is killed in its turn may have been too slow to end the job.
             self.is_unheard = not (process.is_alive and self.is_calm)
         elif wish == "clear" and self._has(0.75):
+            self.watch.cleared_at = self.watch.wished_at
             self.life.clear()
         elif wish == "clear":
             # An executor that tells of a failure leaves Airflow no other way than a retry
             # (``models/taskinstance.py``, handle_failure of a task instance that is restarting).
             self.life.state = "up_for_retry"
             self.life.deferral = None
+            if process.is_alive:
+                self.watch.cleared_at = self.watch.wished_at
 
     def _wait(self) -> None:
         deferral, process = self.life.deferral, self._process()
@@ -555,6 +559,8 @@ class _Story:
             return
         if value["state"] == "done" and job.state(self.clock.seconds) != "DONE":
             self._violated(f"the value calls {job.name} done, which is {job.state(self.clock.seconds)}")
+        if job.created < self.watch.cleared_at:
+            self._violated(f"the value names {job.name}, which was made before the task was cleared")
         if job.item != self.life.item:
             self._violated(f"the value names a job for {job.item}, and the task stands for {self.life.item}")
         newest = max(map(_life, self.google.ours()))
