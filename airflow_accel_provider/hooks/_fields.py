@@ -13,7 +13,7 @@ from typing import Any
 from airflow_accel_provider.core.legible import clean
 from airflow_accel_provider.exceptions import GoogleApiError
 
-_ID = re.compile(r"(?!\.)[A-Za-z0-9_.:-]{0,200}")
+_ID = re.compile(r"(?!\.)[A-Za-z0-9_.-]{0,200}")
 
 
 class Fields:

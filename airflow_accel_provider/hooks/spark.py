@@ -12,7 +12,7 @@ from airflow_accel_provider.hooks._fields import Fields, unreadable
 from airflow_accel_provider.hooks._wire_spark import batch_from_json, batches_from_json, created_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from airflow_accel_provider.core.failures import Failure
     from airflow_accel_provider.core.record import Attempt
@@ -128,11 +128,11 @@ def end(session: GoogleSession, attempt: Attempt) -> None:
         SparkHook(session).cancel(attempt.job_id, attempt.placement.region)
 
 
-def refusal(refused: GoogleApiError, region: str) -> Failure:
-    """Return what it means that the service refused to create a batch."""
+def refusal(refused: GoogleApiError, region: str, hide: Callable[[str], str]) -> Failure:
+    """Return what it means that a batch was refused; ``hide`` takes secrets out of what the service repeats."""
     from airflow_accel_provider.core.classification import Signals, classify
 
-    said = Message(text=refused.message, importance=Importance.ERROR, at=datetime.now(UTC))
+    said = Message(text=hide(refused.message), importance=Importance.ERROR, at=datetime.now(UTC))
     signals = Signals(service="dataproc", messages=(said,), http_status=refused.status or None, region=region)
     # A refused call is always a failure.
     return cast("Failure", classify(signals))

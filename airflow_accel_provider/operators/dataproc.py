@@ -12,6 +12,7 @@ from airflow_accel_provider.core.result import result
 from airflow_accel_provider.core.validation import is_templated, read_candidates
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, AcceleratorLaunchError, GoogleApiError
 from airflow_accel_provider.links import AcceleratorJobLink, AcceleratorLogsLink
+from airflow_accel_provider.operators._connections import hidden
 from airflow_accel_provider.operators._face import as_timedelta
 from airflow_accel_provider.operators._job import AcceleratorJobOperator, with_job
 from airflow_accel_provider.operators._settings import allowed_regions, catalog
@@ -266,9 +267,9 @@ class DataprocGpuBatchOperator(AcceleratorJobOperator):
         if refused.status == _CONFLICT or (refused.is_transient and refused.status != _TOO_MANY):
             # The attempt stays an intent, and the next try repeats its request.
             raise AcceleratorLaunchError(
-                f"Nobody can tell whether batch {attempt.job_name} was made; the next try sees. {refused}"
+                f"Nobody can tell whether batch {attempt.job_name} was made; the next try sees. {hidden(str(refused))}"
             )
-        return refusal(refused, attempt.placement.region)
+        return refusal(refused, attempt.placement.region, hidden)
 
     def _candidates(self) -> tuple[Candidate, ...]:
         """Return the candidates; they were checked before."""

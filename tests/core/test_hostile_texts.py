@@ -36,8 +36,8 @@ UNFIT = re.compile(
 )
 HOSTILE = (
     "\x1b[2J\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x1b\\ \x9b1A \x9d0;title\x9c \x1bPq\x1b\\"
-    " \x1bc \u202egnp.exe\u202c \u2066x\u2069 \x00 \ud800 \x08\x08 \x7f \u200b {{ var.value.secret }} {region} <b>bold</b>"
-    " done\rCANCELLED\r\n2026-03-02 ERROR faked\u2028faked\x85faked\x0bfaked"
+    " \x1bc \u202egnp.exe\u202c \u2066x\u2069 \x00 \ud800 \x08\x08 \x7f \u200b {{ var.value.secret }} {region}"
+    " <b>bold</b> done\rCANCELLED\r\n2026-03-02 ERROR faked\u2028faked\x85faked\x0bfaked"
 )
 # Beginnings and middles of what the patterns look for, over and over.
 SEEDS = (

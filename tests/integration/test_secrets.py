@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airflow_accel_provider.core.notes import NOTE_KEY
+from airflow_accel_provider.exceptions import AcceleratorError
+from tests.integration.batches import CREATE, etl_run
 from tests.integration.pipelines import BUCKET, run_of
 from tests.integration.test_operator_templates import OPTIONAL, OUTPUT, SPEC, template_run
 
@@ -83,6 +86,7 @@ def test_secrets_outlive_nothing(
         "events": json.dumps(run.events),
         "xcom": json.dumps([value, run.xcom]),
         "state store": json.dumps(run.stored),
+        "note": json.dumps(run.xcom.get(NOTE_KEY)),
         "labels": json.dumps([google.job(job["job_id"], job["location"])["labels"] for job in jobs]),
         "ledger": json.dumps(google.emulator.ledger(since=since)),
         **{str(path): path.read_text("latin-1") for path in scratch.rglob("*") if path.is_file()},
@@ -90,6 +94,26 @@ def test_secrets_outlive_nothing(
     found = {(where, name) for where, text in kept.items() for name, secret in secrets(google) if secret in text}
     assert found == set()
     assert bool(run.triggers) is deferrable
+    assert (kept["note"] != "null") is deferrable, "The trigger wrote down why it left the first place."
+
+
+@pytest.mark.parametrize("status", [400, 409])
+@MODES
+def test_a_secret_that_a_refusal_repeats_goes_no_further(
+    google: LocalGoogle, capsys: pytest.CaptureFixture[str], *, deferrable: bool, status: int
+) -> None:
+    """What a service says of a batch that it refuses is kept without the secrets that it repeats."""
+    secret = PLANTED["parameters"]
+    google.emulator.set_world("plenty")
+    google.fail(CREATE, status=status, message=f"Property spark.executorEnv.DB_PASSWORD has the value '{secret}'.")
+    properties = {"spark.dynamicAllocation.enabled": "false", "spark.executorEnv.DB_PASSWORD": secret}
+    run = etl_run(google, deferrable=deferrable, properties=properties)
+    with pytest.raises(AcceleratorError) as refused:
+        run.run()
+    output = capsys.readouterr()
+    assert "DB_PASSWORD has the value" in str(refused.value)
+    for kept in (output.out, output.err, str(refused.value), json.dumps(run.stored), json.dumps(run.xcom)):
+        assert secret not in kept
 
 
 @MODES

@@ -104,7 +104,7 @@ CAPACITY_ROWS: tuple[Rule, ...] = (
         source="https://github.com/GoogleCloudPlatform/magic-modules/pull/7297, 2023-02",
     ),
     row(
-        r"allocation ?[tT]imeout|[tT]imed out (?:while )?waiting for (?:resources|capacity|provisioning)",
+        r"allocation(?:T| [tT])imeout|[tT]imed out (?:while )?waiting for (?:resources|capacity|provisioning)",
         code="allocation-timeout",
         kind=_STOCKOUT,
         scope=Scope.REGION,
