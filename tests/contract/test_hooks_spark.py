@@ -320,11 +320,12 @@ def test_batches_are_at_their_regions_endpoint(path: str) -> None:
     ],
 )
 def test_refusal_says_why(status: int, text: str, kind: str) -> None:
-    """A refused creation is a failure of the kind that its words mean."""
-    error = GoogleApiError(status, "WHY", text, "dataproc", "POST batches")
-    failure = refusal(error, REGION)
+    """A refused creation is a failure of the kind that its words mean, and keeps none of the secrets in them."""
+    error = GoogleApiError(status, "WHY", f"{text} (hunter2)", "dataproc", "POST batches")
+    failure = refusal(error, REGION, lambda said: said.replace("hunter2", "***"))
     assert failure.kind == kind
-    assert failure.evidence
+    assert "***" in failure.evidence
+    assert "hunter2" not in failure.evidence
 
 
 def test_files_that_are_not_there(emulator: Emulator, session: GoogleSession) -> None:
