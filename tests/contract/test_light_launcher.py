@@ -57,9 +57,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
 def light(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the light launcher with its recording."""
     directory = tmp_path_factory.mktemp("launcher")
-    return recording.record(
-        directory, state=emulator.directory, url=emulator.url, environment=emulator.environment()
-    )
+    return recording.record(directory, state=emulator.directory, url=emulator.url, environment=emulator.environment())
 
 
 def comparable(value: Any, folder: str) -> Any:

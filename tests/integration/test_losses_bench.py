@@ -50,6 +50,18 @@ def test_a_stock_client_reaches_the_emulator_and_meets_its_own_fault_alone(googl
     assert (job.subject, job.region, job.asked_to_end) == (KEY, "us-central1", True)
 
 
+def test_a_batch_is_known_by_its_region_and_its_id() -> None:
+    """Two batches of one id in two regions are two, and the end of one is not the end of the other."""
+    time = "2026-03-02T06:00:00Z"
+    made = {"kind": "dataproc.batch.created", "batch_id": "etl", "time": time, "labels": {"airflow-task-id": KEY}}
+    over = {"kind": "dataproc.batch.state", "batch_id": "etl", "time": time, "state": "FAILED", "location": "us-east1"}
+    events = [{**made, "location": "us-east1"}, over, {**made, "location": "us-west1"}]
+    assert [(job.region, job.state) for job in jobs_of({"events": events})] == [
+        ("us-east1", "FAILED"),
+        ("us-west1", "CREATED"),
+    ]
+
+
 def test_jobs_that_live_together_are_counted() -> None:
     """Of three jobs of which the second begins before the first ends, two lived at once."""
     spans = [(0.0, 5.0), (4.0, 6.0), (6.0, None)]
