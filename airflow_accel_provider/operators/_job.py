@@ -138,9 +138,11 @@ class AcceleratorJobOperator(AcceleratorOperator):
         # Written only when it has ended, so that a crash in between does not forget it.
         for attempt in stale:
             self._end_stale(session, record, attempt)
-        self._save(context, record)
+        if stale:
+            self._save(context, record)
         # Only now: what an earlier life left must end whether or not anything new can begin.
         self._check_again(session, submits=record.alive is None)
+        self._save(context, record)
         return self._advance(context, session, record)
 
     def _hear(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
