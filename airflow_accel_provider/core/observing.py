@@ -37,7 +37,7 @@ def observe(attempt: Attempt, snapshot: Snapshot, job: Job, now: datetime) -> At
 def submitted_at(attempt: Attempt, job: Job, now: datetime) -> datetime:
     """Return when a job was submitted: as the service says, but not before it was meant to be, nor in the future.
 
-    The service's clock need not be ours, and waiting times are counted by ours.
+    The service's clock need not be ours. How long a job has waited is told by the service's, where it says the time.
     """
     return max(min(job.created_at or now, now), min(attempt.intent_at, now))
 
