@@ -17,7 +17,7 @@ from airflow_accel_provider.core.observing import is_bare, is_settled, observe
 from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.proof import SOURCE_VMS, ProofStatus, unseen
 from airflow_accel_provider.core.record import Attempt, Outcome, Record
-from airflow_accel_provider.core.search import exhausted, may_move, next_place
+from airflow_accel_provider.core.search import exhausted, is_of_past_time, may_move, next_place
 from airflow_accel_provider.core.usage import SOURCE_END
 
 
@@ -283,6 +283,8 @@ def _after(record: Record, policy: Policy, now: datetime) -> Decision:
     last = record.current
     if last and last.has_succeeded:
         return Finish(record)
+    if last and is_of_past_time(last, policy):
+        record, last = replace(record, round=record.round + 1), None
     if last and last.failure and not may_move(last, policy):
         return GiveUp(record, last.failure)
     if policy.deadline and policy.is_over(now):

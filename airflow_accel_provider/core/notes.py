@@ -1,16 +1,18 @@
 """What a trigger writes down before it acts, so that whoever follows the job next knows why it ends or is left.
 
 A trigger's arguments are as old as its deferral. Without the note, one that is started anew in the middle of a cancel
-would take it for somebody else's.
+would take it for somebody else's. Airflow deletes the notes of a try when the next one begins, but first tells that one
+their keys: the key of the word says the little that the next try must know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, check_version
+from airflow_accel_provider.core.failures import Failure, FailureKind, Scope
+from airflow_accel_provider.core.record import VERSION, Attempt, Outcome, Record, check_version
 
 NOTE_KEY = "accel_note"
 """The key of the task instance's XCom that holds the note."""
@@ -44,3 +46,34 @@ def recall(attempt: Attempt, note: object) -> Attempt:
 def is_left_running(attempt: Attempt, note: object) -> bool:
     """Tell whether the note says that the attempt's job was proven and is meant to go on. Raises as :func:`recall`."""
     return recall(attempt, note).outcome is Outcome.RUNNING
+
+
+_WORD = f"accel_asked_v{VERSION}"
+
+
+def word_of(attempt: Attempt) -> str | None:
+    """Return the key of the XCom that tells the next try that and why the attempt's job was asked to end, if it was."""
+    failure = attempt.failure
+    if failure is None or not attempt.outcome.is_ending:
+        return None
+    return ".".join([_WORD, str(attempt.n), attempt.outcome, failure.kind, failure.scope])
+
+
+def heard(record: Record, keys: Iterable[str]) -> Record:
+    """Return the record with what a trigger of the try before asked the open attempt's job for, by its word's key.
+
+    A word of another version says nothing, and nothing is cancelled because of it.
+    """
+    for key in keys:
+        word, *said = key.split(".")
+        is_about_it = word == _WORD and record.open and said[:1] == [str(record.open.n)]
+        if is_about_it and record.open and not record.open.outcome.is_ending:
+            return record.with_attempt(_asked(record.open, *said[1:]))
+    return record
+
+
+def _asked(attempt: Attempt, outcome: str, kind: str, scope: str) -> Attempt:
+    explanation = f"an earlier try asked for its end ({kind})"
+    region = attempt.placement.region
+    reason = Failure(kind=FailureKind(kind), scope=Scope(scope), region=region, explanation=explanation)
+    return replace(attempt, outcome=Outcome(outcome), failure=reason)

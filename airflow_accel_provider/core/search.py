@@ -26,7 +26,19 @@ def may_move(attempt: Attempt, policy: Policy) -> bool:
 def is_searching(record: Record, policy: Policy) -> bool:
     """Tell whether the next decision is about where to go, so that a fresh plan is worth its calls."""
     last = record.current
-    return record.open is None and (last is None or may_move(last, policy))
+    return record.open is None and (last is None or may_move(last, policy) or is_of_past_time(last, policy))
+
+
+def is_of_past_time(attempt: Attempt, policy: Policy) -> bool:
+    """Tell whether an attempt was ended since the time of an earlier try was over: this one has all of its own.
+
+    A try asks for its job's end for that only once its time is over, by the clock that both were read from.
+    """
+    is_out_of_time = attempt.failure is not None and attempt.failure.kind is FailureKind.TIMEOUT
+    asked = attempt.cancel_requested_at
+    if not is_out_of_time or attempt.outcome is not Outcome.CANCELLED or asked is None:
+        return False
+    return policy.deadline is None or asked < policy.deadline.at
 
 
 def exhausted(record: Record) -> Failure:

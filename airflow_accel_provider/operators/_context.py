@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 
 from airflow_accel_provider.core.console import urls
 from airflow_accel_provider.core.identity import job_labels
-from airflow_accel_provider.core.notes import NOTE_KEY, recall
+from airflow_accel_provider.core.notes import NOTE_KEY, heard, recall
 from airflow_accel_provider.core.record import RECORD_KEY, Attempt, Record, begin, resume
 from airflow_accel_provider.exceptions import AcceleratorSupersededError
 from airflow_accel_provider.links import LINKS
@@ -33,10 +33,12 @@ def open_record(
     prefix = prefix or f"{ti.dag_id}-{ti.task_id}"
     now = datetime.now(UTC)
     if isinstance(stored, dict):
-        record = Record.from_json(stored)
-        if _was_cleared(context):
+        known = Record.from_json(stored)
+        left = _left_by_last_try(context)
+        record = heard(known, left)
+        record = replace(record, killed=record.killed or CLEARED_KEY in left)
+        if record != known:
             # What tells of it is gone by the next try.
-            record = replace(record, killed=True)
             store(context, record)
         return resume(record, max_tries=ti.max_tries, now=now, project=project, prefix=prefix, item=item)
     fresh = begin(
@@ -98,10 +100,10 @@ def mark_cleared(context: Context) -> bool:
     return True
 
 
-def _was_cleared(context: Context) -> bool:
-    """Tell whether the worker of the try before left word that its task was cleared: Airflow deletes that just now."""
+def _left_by_last_try(context: Context) -> Sequence[str]:
+    """Return the keys of the XComs that the try before left, which Airflow deletes just now; none after a deferral."""
     said = getattr(context["ti"], "_ti_context_from_server", None)
-    return CLEARED_KEY in (getattr(said, "xcom_keys_to_clear", None) or ())
+    return getattr(said, "xcom_keys_to_clear", None) or ()
 
 
 def check_current(context: Context) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_accel_provider.core.notes import NOTE_KEY
+from airflow_accel_provider.core.notes import NOTE_KEY, note_of, word_of
+from airflow_accel_provider.core.record import Attempt
 
 
 class AirflowSilentError(Exception):
@@ -35,11 +36,17 @@ async def read_note(ti: Any) -> Any:
     return answer.value
 
 
-async def write_note(ti: Any, note: dict[str, Any]) -> None:
-    """Keep a note where the next trigger of the same try finds it. Raises :class:`AirflowSilentError`."""
+async def write_note(ti: Any, attempt: Attempt) -> None:
+    """Keep a note about an attempt where the next trigger of the same try finds it, and word of it for the next try.
+
+    Raises :class:`AirflowSilentError`.
+    """
     from airflow.sdk.execution_time.comms import SetXCom
 
-    await _ask(SetXCom(key=NOTE_KEY, value=note, **_key(ti)))
+    await _ask(SetXCom(key=NOTE_KEY, value=note_of(attempt), **_key(ti)))
+    word = word_of(attempt)
+    if word:
+        await _ask(SetXCom(key=word, value=True, **_key(ti)))
 
 
 def _key(ti: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_accel_provider.core.failures import Failure
 from airflow_accel_provider.core.fallback import ending
-from airflow_accel_provider.core.notes import is_left_running, note_of, recall
+from airflow_accel_provider.core.notes import is_left_running, recall
 from airflow_accel_provider.core.policy import Policy
 from airflow_accel_provider.core.record import VERSION, Attempt, Record, UnknownVersionError, check_version
 from airflow_accel_provider.exceptions import AcceleratorError
@@ -173,7 +173,7 @@ class _Notes:
         if self._ti is None:
             return
         try:
-            await write_note(self._ti, note_of(record.attempts[-1]))
+            await write_note(self._ti, record.attempts[-1])
         except AirflowSilentError as silence:
             self._log.warning("note=failed error=%s", silence)
 

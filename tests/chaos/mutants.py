@@ -249,6 +249,17 @@ def _no_notes() -> Iterator[Any]:
     yield from everywhere("noted", lambda _, record: record)
 
 
+def _unheard_end() -> Iterator[Any]:
+    """Let the next try take the end that its own trigger asked for, for somebody else's."""
+    yield patch.object(_context, "heard", lambda record, _: record)
+
+
+def _past_time_counts() -> Iterator[Any]:
+    """Fail a try since the time of the one before was over."""
+    for module in (fallback, search):
+        yield patch.object(module, "is_of_past_time", lambda *_: False)
+
+
 def _cancels_late() -> Iterator[Any]:
     """Wait ten minutes before a job is asked to end."""
     since: dict[str, Any] = {}
@@ -316,6 +327,8 @@ MUTANTS: Mapping[str, Callable[[], Iterator[Any]]] = {
         _owner_from_ids,
         _item_is_its_index,
         _no_notes,
+        _unheard_end,
+        _past_time_counts,
         _cancels_late,
         _waits_out_shortages,
         _moves_from_an_end,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from airflow_accel_provider.exceptions import AcceleratorCancelledError, AcceleratorKilledError
+from airflow_accel_provider.exceptions import AcceleratorCancelledError, AcceleratorKilledError, AcceleratorTimeoutError
 from tests.chaos.google import SimGoogle
 from tests.chaos.jobs import SimJob
 
@@ -62,6 +62,10 @@ class Watch:
         """Return for how long nobody looked since a time."""
         return sum(max(until - max(since, begin), 0.0) for since, until in self.dark)
 
+    def absences_since(self, begin: float) -> int:
+        """Return how often nobody looked since a time."""
+        return sum(until > begin for _, until in self.dark)
+
     @property
     def trouble(self) -> float:
         """How much longer everything may take because of the weather: faults, a withdrawn grant, an outage."""
@@ -80,7 +84,8 @@ class Watch:
         ========= ====================================================================================
         stockout  when the shortage is shown, if there is another place; else with ``start_timeout``. A
                   batch of Spark shows it with its end
-        bare      when its workers have been seen without the device for the grace, else with its end
+        bare      when its workers have been seen without the device for the grace, else with its end; whoever takes
+                  over gives them the grace anew
         stuck     with ``start_timeout``
         ========= ====================================================================================
 
@@ -94,9 +99,10 @@ class Watch:
         script, is_spark = job.script, job.service == "dataproc"
         is_shown = job.region in _FIRST_REGIONS and not is_spark and "messages" not in self.google.forbidden
         is_hidden = "list_instances" in self.google.forbidden or (is_spark and script.skips_running)
+        graces = _GRACES[job.service] * (1 + self.absences_since(job.created))
         decided = {
             "stockout": script.workers if is_shown else min(script.length, START_TIMEOUT),
-            "bare": script.length if is_hidden else script.workers + _GRACES[job.service],
+            "bare": script.length if is_hidden else script.workers + graces,
             "stuck": START_TIMEOUT,
         }.get(script.ending)
         if decided is None or job.id in self.left or self.wished_at >= job.created:
@@ -123,3 +129,9 @@ class Watch:
             return False
         by_somebody = any(job.script.ending == "ended_by_somebody" for job in self.google.jobs)
         return not by_somebody and self.wished_at == -inf
+
+    def is_hasty(self, error: BaseException | None) -> bool:
+        """Tell whether a failure says that the try has no time left, and it has, by any of its processes' clocks."""
+        if not isinstance(error, AcceleratorTimeoutError) or "execution_timeout" not in str(error):
+            return False
+        return self.limit is None or self.now - self.begun_at < self.limit - 2 * self.wrong_by - 1

@@ -493,6 +493,8 @@ class _Story:
         error = self.life.error
         if self.watch.false_blame(error):
             self._violated(f"nobody ended a job, and yet: {error}")
+        if self.watch.is_hasty(error):
+            self._violated(f"a try gave up with time left: {error}")
         if "401" in str(error) and not self.google.tokens.refused:
             self._violated(f"a token that can be renewed was not: {error}")
         for job in self.google.live():

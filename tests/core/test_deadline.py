@@ -15,8 +15,9 @@ from airflow_accel_provider.core.failures import FailureKind
 from airflow_accel_provider.core.fallback import decide
 from airflow_accel_provider.core.jobs import JobState
 from airflow_accel_provider.core.policy import Policy
-from airflow_accel_provider.core.record import Outcome
+from airflow_accel_provider.core.record import Outcome, resume
 from airflow_accel_provider.core.report import report
+from airflow_accel_provider.core.search import is_searching
 from tests.core.drawn_records import MOMENT
 from tests.core.test_fallback import EU, US, WITH_L4, after, planned, running, seen
 
@@ -109,3 +110,26 @@ def test_nothing_is_started_after_it() -> None:
         "score failed, timeout: execution_timeout (3600 s) has passed before anything was started."
     )
     assert isinstance(decide(planned(US, EU), None, IN_AN_HOUR, after(59)), Launch)
+
+
+@pytest.mark.parametrize("limit", [HOUR, None])
+def test_a_retry_has_its_whole_time(limit: timedelta | None) -> None:
+    """A try that finds a job which an earlier one ended for its time sees that end, and begins anew at the first place.
+
+    Also when the user has taken the limit away meanwhile; the try that asked for the end is over with it.
+    """
+    asked = decide(running(), seen(workers=(WITH_L4,)), IN_AN_HOUR, after(60)).record
+    ended = decide(asked, seen(JobState.CANCELLED), IN_AN_HOUR, after(61))
+    assert isinstance(ended, GiveUp)
+
+    policy = Policy(deadline=Deadline.after(after(65), limit) if limit else None)
+    for found, snapshot in ((ended.record, None), (asked, seen(JobState.CANCELLED))):
+        resumed, stale = resume(found, max_tries=0, now=after(65), project="acme-ml-prod", prefix="score")
+        assert stale == ()
+        assert isinstance(
+            decide(resumed, seen(JobState.CANCELLING), policy, after(66)), Launch if not snapshot else Wait
+        )
+        decision = decide(resumed, snapshot, policy, after(66))
+        assert isinstance(decision, Launch)
+        assert (decision.record.round, decision.record.attempts[-1].candidate) == (2, 0)
+        assert is_searching(ended.record, policy)
