@@ -4,7 +4,8 @@ The launcher's google-auth library reads a credentials file of type ``external_a
 which to change it for an access token. That address is a token broker on loopback in this process, which answers with
 the session's own current token. So a launcher is exactly who the connection is, however its credentials came about
 (key, Secret Manager, credential config, impersonation through delegates, metadata server), and when the launch is over
-the file and the broker are gone.
+the file and the broker are gone. Where this process is killed the broker is gone with it and the file opens nothing;
+the next launch on that machine removes it.
 """
 
 from __future__ import annotations
@@ -13,19 +14,18 @@ import hmac
 import json
 import os
 import secrets
-import shutil
-import tempfile
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from airflow_accel_provider.exceptions import AcceleratorConfigurationError, GoogleApiError
+from airflow_accel_provider.hooks._scratch import scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from airflow_accel_provider.hooks.session import GoogleSession
 
@@ -47,12 +47,8 @@ def launcher_credentials(session: GoogleSession) -> Iterator[Mapping[str, str]]:
             f"Connection {session.identity.connection_id!r} is anonymous; a launcher needs credentials to submit a job"
         )
     nonce = secrets.token_urlsafe(32)
-    directory = Path(tempfile.mkdtemp(prefix="accel-credentials-"))
-    try:
-        with _broker(session, nonce) as url:
-            yield {**_environment(session), "GOOGLE_APPLICATION_CREDENTIALS": str(_written(directory, nonce, url))}
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with scratch("credentials") as directory, _broker(session, nonce) as url:
+        yield {**_environment(session), "GOOGLE_APPLICATION_CREDENTIALS": str(_written(directory, nonce, url))}
 
 
 def _environment(session: GoogleSession) -> dict[str, str]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import codecs
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from contextlib import suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self
 
 from airflow_accel_provider.core.legible import one_line
 from airflow_accel_provider.exceptions import AcceleratorLaunchError
+from airflow_accel_provider.hooks._scratch import scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
     from types import TracebackType
 
 LONGEST_LINE = 5_000
@@ -69,6 +68,7 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_over = False
         self._spool: Path | None = None
+        self._scratch = ExitStack()
         self._read_to = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._begun_line = ""
@@ -83,12 +83,11 @@ class Launcher:
         try:
             self.stop(self._grace_seconds)
         finally:
-            if self._spool:
-                shutil.rmtree(self._spool.parent, ignore_errors=True)
+            self._scratch.close()
 
     def start(self) -> None:
         """Start the child. Raises :class:`AcceleratorLaunchError` when the program can't be run."""
-        self._spool = Path(tempfile.mkdtemp(prefix="accel-launcher-")) / "output.log"
+        self._spool = self._scratch.enter_context(scratch("launcher")) / "output.log"
         with self._spool.open("wb") as output:
             try:
                 self._process = subprocess.Popen(
@@ -101,7 +100,7 @@ class Launcher:
                     start_new_session=True,
                 )
             except (OSError, ValueError) as error:
-                shutil.rmtree(self._spool.parent, ignore_errors=True)
+                self._scratch.close()
                 raise AcceleratorLaunchError(f"The launcher {self._argv[0]!r} could not be started: {error}") from error
 
     def poll(self) -> int | None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import tarfile
 import tempfile
 import zipfile
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from google.api_core.exceptions import NotFound
 
+from airflow_accel_provider.emulator.dataproc import fetching, mirror
 from airflow_accel_provider.emulator.dataproc.fetching import FileNotThereError, fetch
-from airflow_accel_provider.emulator.dataproc.mirror import Mirror
+from airflow_accel_provider.emulator.dataproc.mirror import Mirror, named_buckets
 from airflow_accel_provider.hooks.submission._files import local
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ASTRAY = ("../out", "/tmp/accel-out", "a/../../out", "..", "../../../../out", "a/./../../out")  # noqa: S108 - not made
 
@@ -104,6 +105,54 @@ def test_no_archive_links_elsewhere(tmp_path: Path, kind: bytes, link: str) -> N
     assert [path for path in links if tmp_path not in path.resolve().parents] == []
 
 
+@pytest.mark.parametrize("content", ["zeros", "many"])
+@pytest.mark.parametrize("form", ["zip", "tar.gz"])
+def test_no_archive_fills_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, content: str) -> None:
+    """An archive that holds far more than it weighs, in bytes or in files, is refused before any of it is written."""
+    monkeypatch.setattr(fetching, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(fetching, "MOST_MEMBERS", 100)
+    source = tmp_path / "source"
+    source.mkdir()
+    if content == "zeros":
+        (source / "zeros").write_bytes(b"\0" * 64 * 2**20)
+    else:
+        for number in range(200):
+            (source / str(number)).touch()
+    kind, ending = {"zip": ("zip", "zip"), "tar.gz": ("gztar", "tar.gz")}[form]
+    packed = Path(shutil.make_archive(str(tmp_path / "packed"), kind, source)).read_bytes()
+    inside = tmp_path / "batch"
+    inside.mkdir()
+    with pytest.raises(FileNotThereError, match=r"Cannot unpack .*: it holds more than"):
+        fetch({"pysparkBatch": {"archiveUris": [f"gs://b/x.{ending}"]}}, Storage(**{f"x.{ending}": packed}), inside)
+    assert [path.name for path in inside.iterdir()] == ["archives"]
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("form", ["zip", "gztar", "xztar", "bztar"])
+def test_a_damaged_archive_is_said_to_be_one(tmp_path: Path, form: str, cut: float) -> None:
+    """An archive that is cut off fails its batch with a sentence that names it."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "noise").write_bytes(os.urandom(100_000))
+    packed = Path(shutil.make_archive(str(tmp_path / "packed"), form, source)).read_bytes()
+    inside = tmp_path / "batch"
+    inside.mkdir()
+    content = packed[: int(len(packed) * cut)]
+    with pytest.raises(FileNotThereError, match=r"Cannot unpack gs://b/x"):
+        fetch({"pysparkBatch": {"archiveUris": ["gs://b/x"]}}, Storage(x=content), inside)
+
+
+def test_names_are_not_looked_for_in_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which buckets a batch names is read from archives too, but neither from huge nor from damaged files in them."""
+    monkeypatch.setattr(mirror, "LARGEST_READ", 1000)
+    whole, damaged = tmp_path / "whole.jar", tmp_path / "damaged.jar"
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("small", "gs://small")
+        archive.writestr("huge", "gs://huge" + "\0" * 1000)
+    damaged.write_bytes(whole.read_bytes().replace(b"gs://small", b"gs://other"))
+    assert named_buckets(["small", "huge", "other", "said"], "gs://said", [damaged, whole]) == ["small", "said"]
+
+
 @pytest.mark.parametrize("alias", ["..", "../x", "/tmp/accel-out", "../../out", ".", "a\0b"])  # noqa: S108 - not made
 def test_no_alias_leads_elsewhere(tmp_path: Path, alias: str) -> None:
     """The name behind an archive's ``#`` is a directory within the batch's own."""
@@ -123,8 +172,8 @@ def test_no_file_of_a_batch_lies_elsewhere(tmp_path: Path, uri: str) -> None:
 def test_no_object_lies_outside_its_buckets_view(tmp_path: Path) -> None:
     """Objects whose names are no paths within their bucket are left out of what Spark sees."""
     names = (*ASTRAY, "a\0b", "a//b", "good", "good/also", "dir/", "\u202e", "..x")
-    mirror = Mirror(Storage(**dict.fromkeys(names, b"x")), tmp_path / "view", ["acme"])
-    mirror.fill()
+    view = Mirror(Storage(**dict.fromkeys(names, b"x")), tmp_path / "view", ["acme"])
+    view.fill()
     inside = tmp_path / "view"
     assert outside(tmp_path, inside) == []
     assert {path.name for path in (inside / "acme").iterdir()} == {"good", "dir", "\u202e", "..x"}

@@ -98,3 +98,12 @@ def test_what_nobody_used_is_removed(tmp_path: Path) -> None:
         os.utime(each / ".ready", (long_ago, long_ago))
     assert kept("things", "used", fill) == used
     assert (old.exists(), used.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("name", ["../../out", "/tmp/accel-out", "..", "a\0b", "\ud800", "-r/etc/passwd", "x" * 10**6])  # noqa: S108 - not made
+def test_no_name_leads_elsewhere(tmp_path: Path, name: str) -> None:
+    """Whatever packages, interpreters and objects are called, what is made of them lies in one folder here."""
+    folder = kept("environments", [name, [name], True], lambda made: (made / "content").touch())
+    assert folder.parent == tmp_path / f"accel-{os.getuid()}" / "environments"
+    assert {path.name for path in tmp_path.iterdir()} == {f"accel-{os.getuid()}"}
+    assert (folder / "content").exists()

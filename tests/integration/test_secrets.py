@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airflow_accel_provider.core.notes import NOTE_KEY
-from airflow_accel_provider.exceptions import AcceleratorError
-from tests.integration.batches import CREATE, etl_run
+from airflow_accel_provider.exceptions import AcceleratorError, AcceleratorMissingError
+from tests.integration.batches import CREATE, L4_ELSEWHERE, MAIN, etl_run
+from tests.integration.local_google import PROJECT
 from tests.integration.pipelines import BUCKET, run_of
 from tests.integration.test_operator_templates import OPTIONAL, OUTPUT, SPEC, template_run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.integration.local_google import LocalGoogle
     from tests.integration.task_run import TaskRun
 
@@ -29,6 +32,9 @@ PLANTED = {
     "fallback": "hunter2-of-another-place",
     "parameters": "hunter2-of-the-template",
     "environment": "hunter2-of-the-worker",
+    "properties": "hunter2-of-the-executors",
+    "batch": "hunter2-of-the-batch",
+    "metadata": "hunter2-of-the-headers",
 }
 
 
@@ -64,6 +70,26 @@ def template(google: LocalGoogle, **said: Any) -> TaskRun:
     return template_run(google, spec=spec, **given, **said)
 
 
+def batch(google: LocalGoogle, **said: Any) -> TaskRun:
+    """Return a task of a Spark batch, with a secret wherever one can be among what is given to it."""
+
+    def properties(secret: str) -> dict[str, str]:
+        return {"spark.dynamicAllocation.enabled": "false", "spark.executorEnv.DB_PASSWORD": secret}
+
+    return etl_run(
+        google,
+        batch={
+            "pyspark_batch": {"main_python_file_uri": MAIN},
+            "runtime_config": {"properties": {"spark.hadoop.fs.s3a.secret.key": PLANTED["batch"]}},
+        },
+        properties=properties(PLANTED["properties"]),
+        metadata=[("x-api-token", PLANTED["metadata"])],
+        fallback=[{"placement": L4_ELSEWHERE, "properties": properties(PLANTED["fallback"])}],
+        fallback_on=["accelerator_missing"],
+        **said,
+    )
+
+
 WAYS = pytest.mark.parametrize("way", [pipeline, template], ids=["file", "flex"])
 
 
@@ -80,21 +106,53 @@ def test_secrets_outlive_nothing(
     output = capsys.readouterr()
     jobs = google.created(since=since)
     assert len(jobs) == 2, "Both places were tried, the second with options of its own."
-    kept = {
-        "log": output.out + output.err,
+    labels = [google.job(job["job_id"], job["location"])["labels"] for job in jobs]
+    kept = kept_of(google, run, scratch, since=since, log=output.out + output.err, value=[value, labels])
+    assert leaked(google, kept) == set()
+    assert bool(run.triggers) is deferrable
+    assert (kept["note"] != "null") is deferrable, "The trigger wrote down why it left the first place."
+
+
+@MODES
+def test_secrets_of_a_batch_outlive_nothing(
+    google: LocalGoogle, scratch: Path, capsys: pytest.CaptureFixture[str], *, deferrable: bool
+) -> None:
+    """No secret among properties, batch, headers or another place's own properties is anywhere but in the batch."""
+    google.emulator.set_world("gpu-missing")
+    since = google.mark()
+    run = batch(google, deferrable=deferrable)
+    with pytest.raises(AcceleratorMissingError) as failed:
+        run.run()
+    output = capsys.readouterr()
+    made = google.events("dataproc.batch.created", since=since)
+    assert len(made) == 2, "Both places were tried, the second with properties of its own."
+    told = [str(failed.value), [each["labels"] for each in made]]
+    kept = kept_of(google, run, scratch, since=since, log=output.out + output.err, value=told)
+    assert leaked(google, kept) == set()
+    assert bool(run.triggers) is deferrable
+    assert (kept["note"] != "null") is deferrable
+    paths = [f"projects/{PROJECT}/locations/{each['location']}/batches/{each['batch_id']}" for each in made]
+    sent = json.dumps([google.session().request("dataproc", "GET", path) for path in paths])
+    assert {name for name, secret in PLANTED.items() if secret in sent} == {"properties", "batch", "fallback"}
+
+
+def kept_of(google: LocalGoogle, run: TaskRun, scratch: Path, *, since: int, log: str, value: Any) -> Mapping[str, str]:
+    """Return all that outlives a task, by where it is; ``value`` is what it returned or raised, with labels."""
+    return {
+        "log": log,
         "triggers": json.dumps(run.triggers),
         "events": json.dumps(run.events),
         "xcom": json.dumps([value, run.xcom]),
         "state store": json.dumps(run.stored),
         "note": json.dumps(run.xcom.get(NOTE_KEY)),
-        "labels": json.dumps([google.job(job["job_id"], job["location"])["labels"] for job in jobs]),
         "ledger": json.dumps(google.emulator.ledger(since=since)),
         **{str(path): path.read_text("latin-1") for path in scratch.rglob("*") if path.is_file()},
     }
-    found = {(where, name) for where, text in kept.items() for name, secret in secrets(google) if secret in text}
-    assert found == set()
-    assert bool(run.triggers) is deferrable
-    assert (kept["note"] != "null") is deferrable, "The trigger wrote down why it left the first place."
+
+
+def leaked(google: LocalGoogle, kept: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return where which secret was found."""
+    return {(where, name) for where, text in kept.items() for name, secret in secrets(google) if secret in text}
 
 
 @pytest.mark.parametrize("status", [400, 409])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import tarfile
+import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -11,7 +14,18 @@ from urllib.parse import unquote, urlsplit
 from airflow_accel_provider.emulator.dataproc.submission import Files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+MOST_BYTES = 8 * 2**30
+"""The most that an archive may hold once it is unpacked; an environment of Python is rarely half of it."""
+MOST_MEMBERS = 500_000
+"""The most files and directories of an archive."""
+UNREADABLE = (
+    *(shutil.ReadError, tarfile.TarError, zipfile.BadZipFile),
+    # Cut off, damaged, or zipped with a password or in a way that is not known.
+    *(EOFError, zlib.error, lzma.LZMAError, RuntimeError),
+)
+"""What reading an archive may raise that is none, or not a whole one."""
 
 _MAINS = ("mainPythonFileUri", "mainJarFileUri", "queryFileUri")
 
@@ -46,13 +60,38 @@ def _unpack(uri: str, client: Any, directory: Path) -> None:
     path = _fetch(plain, client, packed)
     target = directory / _name(alias or path.name)
     try:
-        if tarfile.is_tarfile(path):
+        is_tar = tarfile.is_tarfile(path)
+        _check_size(_sizes_of_tar(path) if is_tar else _sizes_of_zip(path))
+        if is_tar:
             shutil.unpack_archive(path, target, "tar", filter="data")
         else:
             # A jar is a zip.
             shutil.unpack_archive(path, target, "zip")
-    except (shutil.ReadError, tarfile.TarError) as error:
+    except (*UNREADABLE, _TooLargeError) as error:
         raise FileNotThereError(f"java.io.IOException: Cannot unpack {uri}: {error}") from error
+
+
+class _TooLargeError(Exception):
+    """An archive holds more than is unpacked here."""
+
+
+def _sizes_of_tar(path: Path) -> Iterator[int]:
+    with tarfile.open(path) as archive:
+        yield from (member.size for member in archive)
+
+
+def _sizes_of_zip(path: Path) -> Iterator[int]:
+    with zipfile.ZipFile(path) as archive:
+        yield from (member.file_size for member in archive.infolist())
+
+
+def _check_size(sizes: Iterable[int]) -> None:
+    """Raise _TooLargeError as soon as members, which hold no more than they say, are too large together, or too many."""
+    total = 0
+    for number, size in enumerate(sizes, 1):
+        total += size
+        if total > MOST_BYTES or number > MOST_MEMBERS:
+            raise _TooLargeError(f"it holds more than {MOST_MEMBERS:,} files or {MOST_BYTES:,} bytes")
 
 
 def _name(path: str) -> str:

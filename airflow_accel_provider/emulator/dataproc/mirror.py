@@ -7,14 +7,19 @@ buckets that it names, in its request or in its files, as they were when it star
 from __future__ import annotations
 
 import zipfile
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from airflow_accel_provider.emulator.dataproc.fetching import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 OWN_PREFIX = "google-cloud-dataproc-metainfo/"
 LEFT_BEHIND = "_temporary"
+LARGEST_READ = 64 * 2**20
+"""Larger files within an archive are data, in which no bucket's name is looked for."""
 
 Stamp = tuple[int, int, int]
 
@@ -90,11 +95,12 @@ def named_buckets(existing: Iterable[str], request: str, files: Iterable[Path]) 
 
 
 def _contents(file: Path) -> Iterator[bytes]:
-    if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive:
-            yield from (archive.read(name) for name in archive.namelist())
-    else:
+    if not zipfile.is_zipfile(file):
         yield file.read_bytes()
+        return
+    # What cannot be read names nothing; what uses it will say so.
+    with suppress(*UNREADABLE), zipfile.ZipFile(file) as archive:
+        yield from (archive.read(member) for member in archive.infolist() if member.file_size <= LARGEST_READ)
 
 
 def _is_plain(name: str) -> bool:
