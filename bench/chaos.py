@@ -1,9 +1,11 @@
 """Play many stories of crashes, clears and faults, and show what they did to jobs.
 
-Run: python bench/chaos.py [--seeds N] [--first-seed S] [--on emulator [--jobs J]]
+Run: python bench/chaos.py [--seeds N] [--first-seed S] [--on emulator [--jobs J]] [--without GUARD]
 
 By default Google and Airflow are simulated, with a clock of their own. On the emulator the steps of each task are real
 processes, in Airflow's own task runner, that are killed at numbered points; its first twenty seeds launch with Beam.
+
+With ``--without`` one of the product's guards is taken out first, to see that the stories notice.
 
 It exits 0 only when no story broke a promise; each that did is printed with the command that plays it again.
 """
@@ -19,7 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import tests.conftest  # noqa: F401 - triggers need not wait for supervisors here
 from bench.stories import Row, simulated, with_processes
+from tests.chaos.mutants import MUTANTS
 
 HEADER = f"{'operator':<10}{'mode':<13}{'seeds':>6}{'crashes':>9}{'clears':>8}{'jobs':>7}{'left':>6}{'violations':>12}"
 
@@ -31,11 +35,13 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=0, help="seed of the first")
     parser.add_argument("--on", choices=["simulation", "emulator"], default="simulation", help="where they are played")
     parser.add_argument("--jobs", type=int, default=2, help="how many emulators play at the same time")
+    parser.add_argument("--without", choices=sorted(MUTANTS), metavar="GUARD", help=", ".join(sorted(MUTANTS)))
     said = parser.parse_args()
     begun = time.monotonic()
     seeds = range(said.first_seed, said.first_seed + said.seeds)
     on_emulator = said.on == "emulator"
-    stories = list(shown(with_processes(seeds, said.jobs) if on_emulator else simulated(seeds), said.on))
+    playing = with_processes(seeds, said.jobs, said.without) if on_emulator else simulated(seeds, said.without)
+    stories = list(shown(playing, said.on, said.without))
     if on_emulator:
         print(file=sys.stderr)
     print(HEADER)
@@ -53,9 +59,9 @@ def main() -> int:
     return 1 if broken or len(stories) < said.seeds else 0
 
 
-def shown(stories: Iterator[Row], where: str) -> Iterator[Row]:
+def shown(stories: Iterator[Row], where: str, without: str | None) -> Iterator[Row]:
     """Yield the stories; print what each broke, and on the emulator how far they are."""
-    again = "" if where == "simulation" else f" --on {where}"
+    again = ("" if where == "simulation" else f" --on {where}") + (f" --without {without}" if without else "")
     for count, told in enumerate(stories, 1):
         for violation in told.violations:
             print(

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,14 +31,15 @@ class Row:
     violations: Sequence[str]
 
 
-def simulated(seeds: Sequence[int]) -> Iterator[Row]:
-    """Play stories in this process, in simulated time."""
-    import tests.conftest  # noqa: F401 - triggers need not wait for supervisors here
+def simulated(seeds: Sequence[int], without: str | None = None) -> Iterator[Row]:
+    """Play stories in this process, in simulated time; ``without`` takes a guard out."""
+    from tests.chaos import mutants
     from tests.chaos.story import tell
 
     _quiet()
     for seed in seeds:
-        told = tell(seed)
+        with mutants.without(without) if without else nullcontext():
+            told = tell(seed)
         yield Row(
             seed=seed,
             operator=told.operator,
@@ -51,14 +53,17 @@ def simulated(seeds: Sequence[int]) -> Iterator[Row]:
         )
 
 
-def with_processes(seeds: Sequence[int], jobs: int) -> Iterator[Row]:
-    """Play stories on so many emulators at a time, and yield them as they end. A stage that breaks ends its seeds."""
+def with_processes(seeds: Sequence[int], jobs: int, without: str | None = None) -> Iterator[Row]:
+    """Play stories on so many emulators at a time, and yield them as they end; ``without`` takes a guard out.
+
+    A stage that breaks ends its seeds.
+    """
     ended: queue.Queue[Row | None] = queue.Queue()
     shares = [share for number in range(jobs) if (share := seeds[number::jobs])]
     with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
         places = [Path(directory) / str(number) for number in range(len(shares))]
         threads = [
-            threading.Thread(target=_play, args=(place, share, ended))
+            threading.Thread(target=_play, args=(place, share, without, ended))
             for place, share in zip(places, shares, strict=True)
         ]
         for thread in threads:
@@ -73,11 +78,11 @@ def with_processes(seeds: Sequence[int], jobs: int) -> Iterator[Row]:
             thread.join()
 
 
-def _play(directory: Path, seeds: Sequence[int], ended: queue.Queue[Row | None]) -> None:
+def _play(directory: Path, seeds: Sequence[int], without: str | None, ended: queue.Queue[Row | None]) -> None:
     from tests.kills.stage import play
 
     try:
-        for told in play(directory, seeds):
+        for told in play(directory, seeds, without):
             ended.put(
                 Row(
                     seed=told["seed"],

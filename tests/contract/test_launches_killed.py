@@ -73,7 +73,7 @@ def test_a_killed_launcher_leaves_nothing(emulator: Emulator, temporary: Path, t
 def test_what_a_killed_worker_leaves_opens_nothing_and_goes(
     emulator: Emulator, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A killed worker's file holds no key and changes for no token; its user alone can read it, until the next launch."""
+    """A killed worker's file holds no key and changes for no token; its user alone can read it, until it is removed."""
     worker = multiprocessing.get_context("fork").Process(target=launch, args=(emulator, tmp_path / "note"))
     worker.start()
     pid, path = noted(tmp_path / "note")

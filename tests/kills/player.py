@@ -1,10 +1,14 @@
-"""``python -m tests.kills.player DIRECTORY SEED…``: play stories in an Airflow of this process's own."""
+"""``python -m tests.kills.player DIRECTORY WITHOUT SEED…``: play stories in an Airflow of this process's own.
+
+``WITHOUT`` is a guard that the product is to be without, or ``nothing``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
@@ -12,16 +16,18 @@ from uuid import uuid4
 import httpx
 from airflow.sdk.execution_time.supervisor import in_process_api_server
 
+from tests.chaos.mutants import MUTANTS, without
 from tests.kills.stage import google_in, launcher_in, tell
 from tests.kills.story import Story
 
 
-def main(directory: Path, *seeds: str) -> None:
+def main(directory: Path, guard: str, *seeds: str) -> None:
     """Play them and tell of each."""
     warm()
     google, light = google_in(directory), launcher_in(directory)
-    for seed in map(int, seeds):
-        tell(asdict(Story(google, light, directory, seed).play()))
+    with without(guard) if guard in MUTANTS else nullcontext():
+        for seed in map(int, seeds):
+            tell(asdict(Story(google, light, directory, seed).play()))
 
 
 def warm() -> None:

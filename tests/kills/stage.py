@@ -23,15 +23,18 @@ TIME_SCALE = "600"
 _TOLD = "told "
 
 
-def play(directory: Path, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Play the stories of some seeds in a new directory, and yield what each was like as it ends."""
+def play(directory: Path, seeds: Sequence[int], without: str | None = None) -> Iterator[dict[str, Any]]:
+    """Play the stories of some seeds in a new directory, and yield what each was like as it ends.
+
+    ``without`` names a guard that the product is to be without, see ``tests/chaos/mutants.py``.
+    """
     processes = Processes(directory)
     try:
         google = LocalGoogle.start(processes, directory / "emulator", time_scale=TIME_SCALE)
         _furnish(google, directory)
         airflow = _airflow(google, processes, directory)
         airflow.prepare()
-        command = [sys.executable, "-m", "tests.kills.player", str(directory), *map(str, seeds)]
+        command = [sys.executable, "-m", "tests.kills.player", str(directory), without or "nothing", *map(str, seeds)]
         with (directory / "player.err").open("wb") as errors:
             player = subprocess.Popen(
                 command, env=airflow.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True

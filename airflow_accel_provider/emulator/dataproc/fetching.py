@@ -86,7 +86,7 @@ def _sizes_of_zip(path: Path) -> Iterator[int]:
 
 
 def _check_size(sizes: Iterable[int]) -> None:
-    """Raise _TooLargeError as soon as members, which hold no more than they say, are too large together, or too many."""
+    """Raise _TooLargeError once members, which hold what they say at most, are too large together, or too many."""
     total = 0
     for number, size in enumerate(sizes, 1):
         total += size
