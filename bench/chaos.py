@@ -13,6 +13,7 @@ It exits 0 only when no story broke a promise; each that did is printed with the
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections import Counter
@@ -37,6 +38,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="how many emulators play at the same time")
     parser.add_argument("--without", choices=sorted(MUTANTS), metavar="GUARD", help=", ".join(sorted(MUTANTS)))
     said = parser.parse_args()
+    # An end that is asked for must end the emulators too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun = time.monotonic()
     seeds = range(said.first_seed, said.first_seed + said.seeds)
     on_emulator = said.on == "emulator"

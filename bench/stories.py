@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import queue
+import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from tests.kills.stage import play
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,48 +60,56 @@ def simulated(seeds: Sequence[int], without: str | None = None) -> Iterator[Row]
 def with_processes(seeds: Sequence[int], jobs: int, without: str | None = None) -> Iterator[Row]:
     """Play stories on so many emulators at a time, and yield them as they end; ``without`` takes a guard out.
 
-    A stage that breaks ends its seeds.
+    A stage that breaks ends its seeds. When nobody wants any more, each stage ends with its present story.
     """
     ended: queue.Queue[Row | None] = queue.Queue()
+    is_enough = threading.Event()
     shares = [share for number in range(jobs) if (share := seeds[number::jobs])]
     with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
-        places = [Path(directory) / str(number) for number in range(len(shares))]
-        threads = [
-            threading.Thread(target=_play, args=(place, share, without, ended))
-            for place, share in zip(places, shares, strict=True)
-        ]
+        stages = [play(Path(directory) / str(number), share, without) for number, share in enumerate(shares)]
+        threads = [threading.Thread(target=_play, args=(stage, is_enough, ended)) for stage in stages]
         for thread in threads:
             thread.start()
         playing = len(threads)
-        while playing:
-            if (row := ended.get()) is None:
-                playing -= 1
-            else:
-                yield row
-        for thread in threads:
-            thread.join()
+        try:
+            while playing:
+                if (row := ended.get()) is None:
+                    playing -= 1
+                else:
+                    yield row
+        finally:
+            is_enough.set()
+            for thread in threads:
+                thread.join()
 
 
-def _play(directory: Path, seeds: Sequence[int], without: str | None, ended: queue.Queue[Row | None]) -> None:
-    from tests.kills.stage import play
-
+def _play(
+    stage: Generator[dict[str, Any], None, None], is_enough: threading.Event, ended: queue.Queue[Row | None]
+) -> None:
     try:
-        for told in play(directory, seeds, without):
-            ended.put(
-                Row(
-                    seed=told["seed"],
-                    operator=told["kind"],
-                    deferrable=told["deferrable"],
-                    state=told["state"],
-                    jobs=told["jobs"],
-                    left=0,
-                    minutes=told["held"] / 60,
-                    events=Counter(told["events"]),
-                    violations=told["violations"],
-                )
-            )
+        with closing(stage):
+            for told in stage:
+                ended.put(_row(told))
+                if is_enough.is_set():
+                    return
+    except RuntimeError as broken:
+        print(f"\na stage broke, and its seeds end here:\n{broken}", file=sys.stderr)
     finally:
         ended.put(None)
+
+
+def _row(told: dict[str, Any]) -> Row:
+    return Row(
+        seed=told["seed"],
+        operator=told["kind"],
+        deferrable=told["deferrable"],
+        state=told["state"],
+        jobs=told["jobs"],
+        left=0,
+        minutes=told["held"] / 60,
+        events=Counter(told["events"]),
+        violations=told["violations"],
+    )
 
 
 def _quiet() -> None:

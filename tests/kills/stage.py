@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +19,14 @@ from tests.kills.recording import BUCKET, record
 from tests.kills.tasks import PROGRAM, TEMPLATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
 ROOT = Path(__file__).parents[2]
 TIME_SCALE = "600"
 _TOLD = "told "
 
 
-def play(directory: Path, seeds: Sequence[int], without: str | None = None) -> Iterator[dict[str, Any]]:
+def play(directory: Path, seeds: Sequence[int], without: str | None = None) -> Generator[dict[str, Any], None, None]:
     """Play the stories of some seeds in a new directory, and yield what each was like as it ends.
 
     ``without`` names a guard that the product is to be without, see ``tests/chaos/mutants.py``.
@@ -37,7 +40,13 @@ def play(directory: Path, seeds: Sequence[int], without: str | None = None) -> I
         command = [sys.executable, "-m", "tests.kills.player", str(directory), without or "nothing", *map(str, seeds)]
         with (directory / "player.err").open("wb") as errors:
             player = subprocess.Popen(
-                command, env=airflow.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True
+                command,
+                env=airflow.environment,
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
             )
         try:
             for line in player.stdout or ():
@@ -46,7 +55,9 @@ def play(directory: Path, seeds: Sequence[int], without: str | None = None) -> I
             if player.wait():
                 raise RuntimeError((directory / "player.err").read_text()[-3000:])
         finally:
-            player.kill()
+            # With the step that it plays, if somebody wants no more.
+            with suppress(ProcessLookupError):
+                os.killpg(player.pid, signal.SIGKILL)
             player.wait()
     finally:
         processes.stop()

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,15 @@ class Told:
     violations: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Wish:
+    """A user cleared the task, or marked it."""
+
+    at: float
+    heard: float = inf
+    """When whoever could hear of it was done: nobody, as long as there is no process of the task."""
+
+
 class Story:
     """One task's life; ``play`` tells it."""
 
@@ -72,8 +82,7 @@ class Story:
         self.instance = Instance(self.make(), TASK)
         self.strangers: dict[str, str] = {}
         """Regions of other people's jobs, by id."""
-        self.wished: list[float] = []
-        """When users cleared the task, or marked it."""
+        self.wishes: list[Wish] = []
         self.marked = False
         self.dark = 0.0
         """For how many seconds no process of the task ran."""
@@ -134,8 +143,13 @@ class Story:
         raise TimeoutError("it never ends")
 
     def _clear(self) -> None:
-        self.wished.append(time.time())
+        """Clear the task while nobody is there to hear of it but the next try."""
+        self.wishes.append(Wish(time.time()))
         self.instance.clear()
+
+    def _hear(self, now: float) -> None:
+        for wish in self.wishes:
+            wish.heard = min(wish.heard, now)
 
     def _step(self, who: str) -> None:
         what, at = (self.left and self.plot.trouble(who)) or (None, None)
@@ -158,6 +172,8 @@ class Story:
             self.left -= 1
             self._note(f"{who} {what}")
             self._after(what, points)
+        elif who == "worker":
+            self._hear(time.time())
         if who == "worker":
             self.instance.notice_end(as_success=self.plot.luck.random() < 0.5)
         elif code not in {0, -signal.SIGKILL}:
@@ -174,7 +190,7 @@ class Story:
     def _after(self, what: str, points: Points) -> None:
         """Do what follows, outside of the child."""
         if what == "cleared" or what.startswith("marked"):
-            self.wished.append(time.time())
+            self.wishes.append(Wish(now := time.time(), heard=now))
             self.marked = self.marked or what.startswith("marked")
         if what != "killed":
             return
@@ -240,7 +256,7 @@ class Story:
         if state == "success":
             if not last or last.state not in WELL:
                 return [f"a success, and the last job is {last.state if last else 'missing'}"]
-            if self.wished and last.made < self.wished[-1]:
+            if self.wishes and last.made < self.wishes[-1].at:
                 return ["a success with the job of before the clear"]
             return []
         is_refused = len(self.strangers) > self.plot.has_namesake
@@ -252,15 +268,16 @@ class Story:
         """Return whether the work of one wish was done twice; a worker that was told to stop gives its job up."""
         if self.plot.world == "gpu-missing" or "worker stopped" in self.told.events:
             return []
-        since = max(self.wished, default=0.0)
+        since = max((wish.at for wish in self.wishes), default=0.0)
         wells = [job.name for job in own if job.state in WELL and job.made > since]
         return [f"{', '.join(wells)} did the same"] if len(wells) > 1 else []
 
     def _is_deaf(self, job: Job) -> bool:
-        """Tell whether a job was never asked to end, though it lived when a user acted and who heard of it was done."""
-        return not job.is_asked_to_end and any(job.made < at < (job.ended or at + 1) for at in self.wished)
+        """Tell whether a job was never asked to end, though it was there when a user acted and outlived who heard."""
+        ended = job.ended or inf
+        return not job.is_asked_to_end and any(job.made < wish.at and wish.heard < ended for wish in self.wishes)
 
     def _wasted(self, job: Job) -> bool:
         """Tell whether a job that did no good had accelerators for longer than anything excuses."""
-        wished = max([0.0, *(at - job.made for at in self.wished)])
+        wished = max([0.0, *(wish.at - job.made for wish in self.wishes)])
         return job.state not in WELL and job.held > wished + self.dark + _ON_THE_WAY
