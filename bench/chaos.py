@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tests.conftest  # noqa: F401 - triggers need not wait for supervisors here
-from bench.stories import Row, simulated, with_processes
+from bench.stories import Row, on_emulator, simulated
 from tests.chaos.mutants import MUTANTS
 
 HEADER = f"{'operator':<10}{'mode':<13}{'seeds':>6}{'crashes':>9}{'clears':>8}{'jobs':>7}{'left':>6}{'violations':>12}"
@@ -42,10 +42,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun = time.monotonic()
     seeds = range(said.first_seed, said.first_seed + said.seeds)
-    on_emulator = said.on == "emulator"
-    playing = with_processes(seeds, said.jobs, said.without) if on_emulator else simulated(seeds, said.without)
+    has_processes = said.on == "emulator"
+    playing = on_emulator(seeds, said.jobs, said.without) if has_processes else simulated(seeds, said.without)
     stories = list(shown(playing, said.on, said.without))
-    if on_emulator:
+    if has_processes:
         print(file=sys.stderr)
     print(HEADER)
     for key in sorted({(told.operator, told.deferrable) for told in stories}):

@@ -57,14 +57,30 @@ def simulated(seeds: Sequence[int], without: str | None = None) -> Iterator[Row]
         )
 
 
-def with_processes(seeds: Sequence[int], jobs: int, without: str | None = None) -> Iterator[Row]:
+def on_emulator(seeds: Sequence[int], jobs: int, without: str | None = None) -> Iterator[Row]:
+    """Play stories with real processes, on so many emulators at a time; ``without`` takes a guard out."""
+    for told in with_processes([str(seed) for seed in seeds], jobs, without):
+        yield Row(
+            seed=int(told["name"]),
+            operator=told["kind"],
+            deferrable=told["deferrable"],
+            state=told["state"],
+            jobs=told["jobs"],
+            left=0,
+            minutes=told["held"] / 60,
+            events=Counter(told["events"]),
+            violations=told["violations"],
+        )
+
+
+def with_processes(names: Sequence[str], jobs: int, without: str | None = None) -> Iterator[dict[str, Any]]:
     """Play stories on so many emulators at a time, and yield them as they end; ``without`` takes a guard out.
 
-    A stage that breaks ends its seeds. When nobody wants any more, each stage ends with its present story.
+    A stage that breaks ends its stories. When nobody wants any more, each stage ends with its present story.
     """
-    ended: queue.Queue[Row | None] = queue.Queue()
+    ended: queue.Queue[dict[str, Any] | None] = queue.Queue()
     is_enough = threading.Event()
-    shares = [share for number in range(jobs) if (share := seeds[number::jobs])]
+    shares = [share for number in range(jobs) if (share := names[number::jobs])]
     with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
         stages = [play(Path(directory) / str(number), share, without) for number, share in enumerate(shares)]
         threads = [threading.Thread(target=_play, args=(stage, is_enough, ended)) for stage in stages]
@@ -73,10 +89,10 @@ def with_processes(seeds: Sequence[int], jobs: int, without: str | None = None) 
         playing = len(threads)
         try:
             while playing:
-                if (row := ended.get()) is None:
+                if (told := ended.get()) is None:
                     playing -= 1
                 else:
-                    yield row
+                    yield told
         finally:
             is_enough.set()
             for thread in threads:
@@ -84,32 +100,18 @@ def with_processes(seeds: Sequence[int], jobs: int, without: str | None = None) 
 
 
 def _play(
-    stage: Generator[dict[str, Any], None, None], is_enough: threading.Event, ended: queue.Queue[Row | None]
+    stage: Generator[dict[str, Any], None, None], is_enough: threading.Event, ended: queue.Queue[dict[str, Any] | None]
 ) -> None:
     try:
         with closing(stage):
             for told in stage:
-                ended.put(_row(told))
+                ended.put(told)
                 if is_enough.is_set():
                     return
     except RuntimeError as broken:
-        print(f"\na stage broke, and its seeds end here:\n{broken}", file=sys.stderr)
+        print(f"\na stage broke, and its stories end here:\n{broken}", file=sys.stderr)
     finally:
         ended.put(None)
-
-
-def _row(told: dict[str, Any]) -> Row:
-    return Row(
-        seed=told["seed"],
-        operator=told["kind"],
-        deferrable=told["deferrable"],
-        state=told["state"],
-        jobs=told["jobs"],
-        left=0,
-        minutes=told["held"] / 60,
-        events=Counter(told["events"]),
-        violations=told["violations"],
-    )
 
 
 def _quiet() -> None:

@@ -85,6 +85,8 @@ def test_a_template_that_beam_wrote_is_launched(client: Client, emulator: Emulat
     assert over["currentState"] == "JOB_STATE_DONE", client.texts(job)
     assert bucket.blob(f"{name}/word").download_as_text() == "WORD"
     assert over["environment"]["tempStoragePrefix"] == f"storage.googleapis.com/{BUCKET}/other"
+    # The name is free again, and the request's id that Beam wrote into the template is not the launch's.
+    assert _launch(client, TEMPLATE, body).json()["job"]["id"] != job["id"]
 
 
 def test_a_wrong_template_is_refused(client: Client, bucket: storage.Bucket) -> None:

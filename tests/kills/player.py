@@ -1,4 +1,4 @@
-"""``python -m tests.kills.player DIRECTORY WITHOUT SEED…``: play stories in an Airflow of this process's own.
+"""``python -m tests.kills.player DIRECTORY WITHOUT NAME…``: play stories in an Airflow of this process's own.
 
 ``WITHOUT`` is a guard that the product is to be without, or ``nothing``.
 """
@@ -21,13 +21,13 @@ from tests.kills.stage import google_in, launcher_in, tell
 from tests.kills.story import Story
 
 
-def main(directory: Path, guard: str, *seeds: str) -> None:
+def main(directory: Path, guard: str, *names: str) -> None:
     """Play them and tell of each."""
     warm()
     google, light = google_in(directory), launcher_in(directory)
     with without(guard) if guard in MUTANTS else nullcontext():
-        for seed in map(int, seeds):
-            tell(asdict(Story(google, light, directory, seed).play()))
+        for name in names:
+            tell(asdict(Story(google, light, directory, name).play()))
 
 
 def warm() -> None:

@@ -1,4 +1,10 @@
-"""What a seed has in store for a task: its kind, its world, what goes wrong at Google, and what happens to it."""
+"""What a story has in store for a task: its kind, its world, what goes wrong at Google, and what happens to it.
+
+A story is named by a seed, from which all is drawn, or by the one crash of a calm life that goes from one place to
+the next: ``gpu/deferrable/2/before PUT dataflow job#1`` kills the second process of that life where it passes that
+point for the first time; ``gpu/deferrable late/2/…`` lets nobody come after that until its job is over. Without step
+and point nothing happens.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +67,7 @@ _OF_KINDS: dict[str, Sequence[tuple[str, dict[str, Any]]]] = {
 class Plot:
     """The choices of one seed; the instants at which they take effect are those of real processes."""
 
-    seed: int
+    name: str
     kind: str
     deferrable: bool
     world: str
@@ -76,18 +82,51 @@ class Plot:
     """Whether the task is cleared once more when it is over."""
     aim: str
     """Whom most of it happens to: a worker or a trigger."""
+    has_real_launcher: bool = False
+    """Whether Beam itself launches."""
+    crash: tuple[int, str] | None = None
+    """The step of a calm life that is killed, and the point of it."""
+    is_calm: bool = False
+    is_late: bool = False
+    """Whether after the crash of a calm life nobody comes until its job is over."""
     absence: random.Random = field(repr=False, compare=False)
     """What tells whether nobody looks after the task for a while when a process of it was killed."""
     luck: random.Random = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, seed: int) -> Self:
-        """Draw the choices of a seed."""
+    def of(cls, name: str) -> Self:
+        """Return what the name of a story says."""
+        return cls._drawn(int(name)) if name.isdecimal() else cls._calm(name)
+
+    @classmethod
+    def _calm(cls, name: str) -> Self:
+        kind, mode, *crash = name.split("/", 3)
+        luck = random.Random(name)  # noqa: S311 - the same each time is what it is for
+        return cls(
+            name=name,
+            kind=kind,
+            deferrable=mode.startswith("deferrable"),
+            is_late=mode.endswith(" late"),
+            world="us-central1-stockout",
+            faults=(),
+            troubles=len(crash) // 2,
+            pause=0.6,
+            has_namesake=False,
+            is_cleared=False,
+            aim="",
+            crash=(int(crash[0]), crash[1]) if crash else None,
+            is_calm=True,
+            absence=luck,
+            luck=luck,
+        )
+
+    @classmethod
+    def _drawn(cls, seed: int) -> Self:
         luck = random.Random(seed)  # noqa: S311 - the same each time is what it is for
         kind = luck.choice(KINDS[:4] if seed < REAL_SEEDS else KINDS)
         wrong = [*_OF_ALL, *_OF_KINDS[kind if kind in _OF_KINDS else "launched"]]
         return cls(
-            seed=seed,
+            name=str(seed),
             kind=kind,
             deferrable=luck.random() < 0.6,
             world=luck.choice(WORLDS),
@@ -100,6 +139,7 @@ class Plot:
             has_namesake=luck.random() < 0.3,
             is_cleared=luck.random() < 0.2,
             aim=luck.choice(["worker", "trigger"]),
+            has_real_launcher=seed < REAL_SEEDS,
             absence=random.Random(-1 - seed),  # noqa: S311 - likewise
             luck=luck,
         )
@@ -109,8 +149,10 @@ class Plot:
         """How often the task is tried again: at least as often as it is harmed."""
         return max(self.troubles, 1) if self.world in HOPELESS else 6
 
-    def trouble(self, who: str) -> tuple[str, int] | None:
-        """Return what happens in the next step of a worker or a trigger, and at which of its points."""
+    def trouble(self, who: str, step: int) -> tuple[str, int | str] | None:
+        """Return what happens in the next step, which is one of a worker or a trigger, and at which of its points."""
+        if self.is_calm:
+            return ("killed", self.crash[1]) if self.crash and self.crash[0] == step else None
         is_aimed_at = not self.deferrable or who == self.aim
         if self.luck.random() < (0.25 if is_aimed_at else 0.8):
             return None

@@ -26,10 +26,11 @@ TIME_SCALE = "600"
 _TOLD = "told "
 
 
-def play(directory: Path, seeds: Sequence[int], without: str | None = None) -> Generator[dict[str, Any], None, None]:
-    """Play the stories of some seeds in a new directory, and yield what each was like as it ends.
+def play(directory: Path, names: Sequence[str], without: str | None = None) -> Generator[dict[str, Any], None, None]:
+    """Play some stories in a new directory, and yield what each was like as it ends.
 
-    ``without`` names a guard that the product is to be without, see ``tests/chaos/mutants.py``.
+    ``names`` are theirs, see ``tests/kills/plot.py``; ``without`` names a guard that the product is to be without, see
+    ``tests/chaos/mutants.py``.
     """
     processes = Processes(directory)
     try:
@@ -37,7 +38,7 @@ def play(directory: Path, seeds: Sequence[int], without: str | None = None) -> G
         _furnish(google, directory)
         airflow = _airflow(google, processes, directory)
         airflow.prepare()
-        command = [sys.executable, "-m", "tests.kills.player", str(directory), without or "nothing", *map(str, seeds)]
+        command = [sys.executable, "-m", "tests.kills.player", str(directory), without or "nothing", *names]
         with (directory / "player.err").open("wb") as errors:
             player = subprocess.Popen(
                 command,

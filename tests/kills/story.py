@@ -1,8 +1,9 @@
-"""A story: one seed, one task on the emulator, with processes that are killed at numbered points."""
+"""A story: one task on the emulator, with processes that are killed at numbered points."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from contextlib import suppress
@@ -21,7 +22,7 @@ from tests.kills.children import USER_ACTED, fork, wait, work
 from tests.kills.instance import RUN_ID, Instance
 from tests.kills.judging import WELL, Account, Job
 from tests.kills.light import PAUSE
-from tests.kills.plot import HOPELESS, REAL_SEEDS, UNHEARD, Plot
+from tests.kills.plot import HOPELESS, UNHEARD, Plot
 from tests.kills.points import Points
 from tests.kills.strangers import labels_of, plant
 from tests.kills.tasks import TASK, dag_of
@@ -46,7 +47,7 @@ _ON_THE_WAY = 12.0
 class Told:
     """What a story was like."""
 
-    seed: int
+    name: str
     kind: str
     deferrable: bool
     world: str
@@ -57,6 +58,8 @@ class Told:
     """For how many seconds its jobs had accelerators, as the emulator counts them."""
     seconds: float = 0.0
     violations: list[str] = field(default_factory=list)
+    points: list[tuple[str, list[str]]] = field(default_factory=list)
+    """What each process of the task was, and the points that it passed."""
 
 
 @dataclass(slots=True)
@@ -71,14 +74,15 @@ class Wish:
 class Story:
     """One task's life; ``play`` tells it."""
 
-    def __init__(self, google: LocalGoogle, light: Path, directory: Path, seed: int) -> None:
+    def __init__(self, google: LocalGoogle, light: Path, directory: Path, name: str) -> None:
         self.google = google
         self.directory = directory
-        self.plot = plot = Plot.of(seed)
-        self.told = Told(seed=seed, kind=plot.kind, deferrable=plot.deferrable, world=plot.world)
-        launcher = None if seed < REAL_SEEDS else light
+        self.plot = plot = Plot.of(name)
+        self.told = Told(name=name, kind=plot.kind, deferrable=plot.deferrable, world=plot.world)
+        self.id = "story-" + re.sub(r"[^a-z0-9]+", "-", name.lower())
+        launcher = None if plot.has_real_launcher else light
         said: dict[str, Any] = {"deferrable": plot.deferrable, "retries": plot.retries}
-        self.make: Callable[[], DAG] = partial(dag_of, f"story-{seed}", plot.kind, launcher, **said)
+        self.make: Callable[[], DAG] = partial(dag_of, self.id, plot.kind, launcher, **said)
         self.instance = Instance(self.make(), TASK)
         self.strangers: dict[str, str] = {}
         """Regions of other people's jobs, by id."""
@@ -118,7 +122,7 @@ class Story:
             self.told.events.append(f"fault: {method}")
         os.environ[PAUSE] = str(plot.pause)
         # What is left of a launch that was cut off shows sooner here than at Google.
-        AcceleratorJobOperator.listed_within = timedelta(seconds=20 if plot.seed < REAL_SEEDS else 4)
+        AcceleratorJobOperator.listed_within = timedelta(seconds=20 if plot.has_real_launcher else 4)
         return since
 
     def _plant(self, name: str, region: str, labels: Mapping[str, str]) -> None:
@@ -152,7 +156,7 @@ class Story:
             wish.heard = min(wish.heard, now)
 
     def _step(self, who: str) -> None:
-        what, at = (self.left and self.plot.trouble(who)) or (None, None)
+        what, at = (self.left and self.plot.trouble(who, len(self.told.points) + 1)) or (None, None)
         if what == UNHEARD:
             self.left -= 1
             self._note(f"{who} {what}")
@@ -161,13 +165,14 @@ class Story:
         points = Points(
             at=at,
             deed=partial(self._do, who, what or ""),
-            trail=self.directory / f"{self.plot.seed}.trail",
+            trail=self.directory / f"{self.id}.trail",
             launched=self.directory / "launched",
         )
         points.launched.unlink(missing_ok=True)
         step = wait(self.instance, points) if who == "trigger" else work(self.instance, self.make)
-        child = fork(step, points, self.directory / f"{self.plot.seed}.log")
+        child = fork(step, points, self.directory / f"{self.id}.log")
         code = child.end()
+        self.told.points.append((who, points.passed_by(child.pid)))
         if what and points.happened(child.pid):
             self.left -= 1
             self._note(f"{who} {what}")
@@ -195,6 +200,10 @@ class Story:
         if what != "killed":
             return
         self._kill_launcher(points)
+        if self.plot.is_calm:
+            if self.plot.is_late:
+                self._own_when_over()
+            return
         if self.plot.absence.random() < _ABSENT:
             self._note("nobody came until its job was over")
             self._own_when_over()

@@ -20,10 +20,13 @@ _ENVIRONMENT: Mapping[str, str] = {
 
 
 def filled(job: Mapping[str, Any], launch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the job that a launch makes of a template's: ``launch`` is a LaunchTemplateParameters."""
+    """Return the job that a launch makes of a template's: ``launch`` is a LaunchTemplateParameters.
+
+    Beam writes the id of one request into a template, which is launched by many.
+    """
     runtime, environment = launch.get("environment", {}), job.get("environment", {})
     return {
-        **job,
+        **{name: value for name, value in job.items() if name != "clientRequestId"},
         "name": launch.get("jobName", ""),
         "labels": {**job.get("labels", {}), **runtime.get("additionalUserLabels", {})},
         "environment": {
