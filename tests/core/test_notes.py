@@ -91,7 +91,7 @@ def test_other_keys_say_nothing(key: str) -> None:
 def test_a_word_is_about_its_attempt_alone() -> None:
     """A word about another attempt, or of what the record has better, changes nothing; no end asked for, no word."""
     word = word_of(ENDING)
-    assert word
+    assert word == "accel_asked_v1.1.cancelling.stockout.zone", "Tries that run across an upgrade read it."
     assert heard(of(replace(RUNS, n=2)), [word]) == of(replace(RUNS, n=2))
     assert heard(of(ENDING), [word]) == of(ENDING)
     assert heard(of(replace(ENDING, outcome=Outcome.CANCELLED)), [word]).open is None
