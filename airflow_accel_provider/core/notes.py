@@ -52,11 +52,16 @@ _WORD = f"accel_asked_v{VERSION}"
 
 
 def word_of(attempt: Attempt) -> str | None:
-    """Return the key of the XCom that tells the next try that and why the attempt's job was asked to end, if it was."""
+    """Return the key of the XCom that tells the next try what became of the attempt, as far as it must know.
+
+    That is that and why its job was asked to end, or that it was left running after all.
+    """
+    if attempt.outcome is Outcome.RUNNING:
+        return f"{_WORD}.{attempt.n}.{Outcome.RUNNING}"
     failure = attempt.failure
     if failure is None or not attempt.outcome.is_ending:
         return None
-    return ".".join([_WORD, str(attempt.n), attempt.outcome, failure.kind, failure.scope])
+    return f"{_WORD}.{attempt.n}.{attempt.outcome}.{failure.kind}.{failure.scope}"
 
 
 def heard(record: Record, keys: Iterable[str]) -> Record:
@@ -64,12 +69,13 @@ def heard(record: Record, keys: Iterable[str]) -> Record:
 
     A word of another version says nothing, and nothing is cancelled because of it.
     """
-    for key in keys:
-        word, *said = key.split(".")
-        is_about_it = word == _WORD and record.open and said[:1] == [str(record.open.n)]
-        if is_about_it and record.open and not record.open.outcome.is_ending:
-            return record.with_attempt(_asked(record.open, *said[1:]))
-    return record
+    attempt = record.open
+    if attempt is None or attempt.outcome.is_ending:
+        return record
+    words = [key.split(".")[2:] for key in keys if key.startswith(f"{_WORD}.{attempt.n}.")]
+    if not words or [Outcome.RUNNING] in words:
+        return record
+    return record.with_attempt(_asked(attempt, *words[-1]))
 
 
 def _asked(attempt: Attempt, outcome: str, kind: str, scope: str) -> Attempt:

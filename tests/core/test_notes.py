@@ -96,4 +96,6 @@ def test_a_word_is_about_its_attempt_alone() -> None:
     assert heard(of(ENDING), [word]) == of(ENDING)
     assert heard(of(replace(ENDING, outcome=Outcome.CANCELLED)), [word]).open is None
     assert word_of(RUNS) is None
-    assert word_of(replace(RUNS, outcome=Outcome.RUNNING)) is None
+    left = word_of(replace(RUNS, outcome=Outcome.RUNNING))
+    assert left
+    assert heard(of(RUNS), [left]) == heard(of(RUNS), [word, left]) == of(RUNS)
