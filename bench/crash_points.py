@@ -79,7 +79,8 @@ def points_of(told: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
         for point in passed[:-1]:
             what, _, count = point.partition("#")
             is_dull = any(f" {service} " in what for service in _DULL) or (who == "worker" and what.endswith("SetXCom"))
-            if what.startswith("before") and not is_dull and int(count) <= 2:
+            is_look = what.startswith("before GET")
+            if what.startswith("before") and not is_dull and (int(count) <= 2 or not is_look):
                 yield step, point
         yield step, passed[-1]
 
