@@ -23,8 +23,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tests.conftest  # noqa: F401 - triggers need not wait for supervisors here
-from bench.stories import Row, on_emulator, simulated
+from bench.stories import on_emulator, simulated
 from tests.chaos.mutants import MUTANTS
+from tests.chaos.story import Told
 
 HEADER = f"{'operator':<10}{'mode':<13}{'seeds':>6}{'crashes':>9}{'clears':>8}{'jobs':>7}{'left':>6}{'violations':>12}"
 
@@ -62,7 +63,7 @@ def main() -> int:
     return 1 if broken or len(stories) < said.seeds else 0
 
 
-def shown(stories: Iterator[Row], where: str, without: str | None) -> Iterator[Row]:
+def shown(stories: Iterator[Told], where: str, without: str | None) -> Iterator[Told]:
     """Yield the stories; print what each broke, and on the emulator how far they are."""
     again = ("" if where == "simulation" else f" --on {where}") + (f" --without {without}" if without else "")
     for count, told in enumerate(stories, 1):
@@ -76,7 +77,7 @@ def shown(stories: Iterator[Row], where: str, without: str | None) -> Iterator[R
         yield told
 
 
-def row(operator: str, deferrable: bool, stories: list[Row]) -> None:
+def row(operator: str, deferrable: bool, stories: list[Told]) -> None:
     """Print one line of the table."""
     events = sum((told.events for told in stories), Counter[str]())
     crashes = sum(count for event, count in events.items() if "killed" in event or "signalled" in event)

@@ -11,62 +11,32 @@ import threading
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.chaos import mutants
+from tests.chaos.story import Told, tell
 from tests.kills.stage import play
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What the table has of a story."""
-
-    seed: int
-    operator: str
-    deferrable: bool
-    state: str
-    jobs: int
-    left: int
-    """Jobs that a failure left alive and named."""
-    minutes: float
-    """For how long its jobs had accelerators, by the clock of where it was played."""
-    events: Counter[str]
-    violations: Sequence[str]
-
-
-def simulated(seeds: Sequence[int], without: str | None = None) -> Iterator[Row]:
+def simulated(seeds: Sequence[int], without: str | None = None) -> Iterator[Told]:
     """Play stories in this process, in simulated time; ``without`` takes a guard out."""
-    from tests.chaos import mutants
-    from tests.chaos.story import tell
-
     _quiet()
     for seed in seeds:
         with mutants.without(without) if without else nullcontext():
             told = tell(seed)
-        yield Row(
-            seed=seed,
-            operator=told.operator,
-            deferrable=told.deferrable,
-            state=told.state,
-            jobs=told.jobs,
-            left=told.left,
-            minutes=told.minutes,
-            events=told.events,
-            violations=told.violations,
-        )
+        yield told
 
 
-def on_emulator(seeds: Sequence[int], jobs: int, without: str | None = None) -> Iterator[Row]:
+def on_emulator(seeds: Sequence[int], jobs: int, without: str | None = None) -> Iterator[Told]:
     """Play stories with real processes, on so many emulators at a time; ``without`` takes a guard out."""
     for told in with_processes([str(seed) for seed in seeds], jobs, without):
-        yield Row(
+        yield Told(
             seed=int(told["name"]),
             operator=told["kind"],
             deferrable=told["deferrable"],
             state=told["state"],
             jobs=told["jobs"],
-            left=0,
             minutes=told["held"] / 60,
             events=Counter(told["events"]),
             violations=told["violations"],

@@ -25,22 +25,11 @@ TIME_SCALE = "30"
 """A minute at Google in two seconds: fast, yet workers outlive the seconds a new triggerer takes to its first look."""
 
 
-class Emulator:
-    """A running emulator: where it is, how to reach it, what it saw."""
+class RunningEmulator:
+    """An emulator that somebody has started: where it is, how to reach it, what it saw."""
 
-    def __init__(self, processes: Processes, state: Path, *, world: str, time_scale: str = TIME_SCALE) -> None:
-        self._processes = processes
+    def __init__(self, state: Path) -> None:
         self._state = state
-        self._world = world
-        self._time_scale = time_scale
-
-    def start(self) -> None:
-        """Start it on a free port and wait until it answers."""
-        module = [sys.executable, "-m", "airflow_accel_provider.emulator"]
-        options = ["--port", "0", "--state", str(self._state), "--world", self._world, "--time-scale", self._time_scale]
-        templates = [f"--template={image}={DAGS / file}" for image, file in TEMPLATES.items()]
-        self._processes.start("emulator", [*module, *options, *templates], clean_environment())
-        wait_for("the emulator to answer", self._answers, seconds=60)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point an Airflow at it."""
@@ -91,14 +80,32 @@ class Emulator:
         ledger: dict[str, Any] = self._admin("GET", f"ledger?since={since}")
         return ledger
 
+    def _admin(self, verb: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        answer = httpx.request(verb, f"{self.url}/_emulator/{path}", json=body, timeout=30, trust_env=False)
+        answer.raise_for_status()
+        return answer.json()
+
+
+class Emulator(RunningEmulator):
+    """An emulator that is a child of this process."""
+
+    def __init__(self, processes: Processes, state: Path, *, world: str, time_scale: str = TIME_SCALE) -> None:
+        super().__init__(state)
+        self._processes = processes
+        self._world = world
+        self._time_scale = time_scale
+
+    def start(self) -> None:
+        """Start it on a free port and wait until it answers."""
+        module = [sys.executable, "-m", "airflow_accel_provider.emulator"]
+        options = ["--port", "0", "--state", str(self._state), "--world", self._world, "--time-scale", self._time_scale]
+        templates = [f"--template={image}={DAGS / file}" for image, file in TEMPLATES.items()]
+        self._processes.start("emulator", [*module, *options, *templates], clean_environment())
+        wait_for("the emulator to answer", self._answers, seconds=60)
+
     def _answers(self) -> bool:
         self._processes.check()
         try:
             return bool(self._admin("GET", "health"))
         except (FileNotFoundError, httpx.TransportError):
             return False
-
-    def _admin(self, verb: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        answer = httpx.request(verb, f"{self.url}/_emulator/{path}", json=body, timeout=30, trust_env=False)
-        answer.raise_for_status()
-        return answer.json()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 os.environ["AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL"] = "0"
 
 ROOT = Path(__file__).parent
-LEVELS = ("system", "kills", "integration", "chaos", "contract", "core")
+LEVELS = ("system", "integration", "kills", "chaos", "contract", "core")
 """The folders of tests, those whose files take longest first: what begins last should not keep others waiting."""
 
 

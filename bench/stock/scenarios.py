@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bench.stock.reading import Job, most_at_once
+from bench.stock.reading import most_at_once, subject_of
 from bench.stock.subjects import Subject
+from demo.jobs import Job
 from demo.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Act:
 
     def jobs(self) -> list[Job]:
         """Return its jobs."""
-        return [job for job in self.world.jobs(since=self.since) if job.subject == self.key]
+        return [job for job in self.world.jobs(since=self.since) if subject_of(job) == self.key]
 
     def is_waiting(self) -> bool:
         """Tell whether there is a job and the task does nothing but wait for it; if deferred, in a triggerer."""
@@ -119,7 +120,7 @@ class Act:
     def is_quiet(self) -> bool:
         """Tell whether nothing has changed for long enough."""
         task = self.task()
-        said = (task["state"], task["try_number"], *[(job.id, job.state, job.asked_to_end) for job in self.jobs()])
+        said = (task["state"], task["try_number"], *[(job.id, job.state, bool(job.asked_by)) for job in self.jobs()])
         if said != self.seen:
             self.seen, self.changed = said, time.time()
         return time.time() - self.changed > QUIET_SECONDS
@@ -136,7 +137,7 @@ class Act:
             created=len(jobs),
             most_at_once=most_at_once(jobs),
             orphaned=max(0, alive - (state in LIVE_TASK)),
-            cancelled=sum(job.asked_to_end for job in jobs),
+            cancelled=sum(bool(job.asked_by) for job in jobs),
             outcome=state or "none",
             seconds=None,
         )
@@ -348,7 +349,7 @@ def ended(rows: Sequence[Row], acts: Sequence[Act]) -> list[Row]:
         jobs = act.jobs()
         most = most_at_once(jobs)
         # A second job that came only after the judgement, and that nobody asked to end, left the first one alone, too.
-        left = sum(not job.asked_to_end and job.state != "FAILED" for job in jobs)
+        left = sum(not job.asked_by and job.state != "failed" for job in jobs)
         told = {"created": len(jobs), "most_at_once": most, "outcome": act.task()["state"] or "none"}
         alone = max(row.orphaned, min(most, left) - 1)
         final.append(changed(row, **told, orphaned=alone, seconds=took.get(act.key)))

@@ -17,10 +17,11 @@ import httpx
 import psutil
 
 from bench.stock.front import Front
-from bench.stock.reading import Job, jobs_of
+from bench.stock.reading import subject_of
 from bench.stock.subjects import SUBJECTS
 from demo.emulator import Emulator
 from demo.home import ROOT
+from demo.jobs import Job, jobs_of
 from demo.processes import Note, Processes, family
 from demo.stack import USER, Airflow
 
@@ -97,7 +98,8 @@ class World:
         headers = {"authorization": f"Bearer {self.bearer}"}
         root = f"{self.emulator.url}/v1b3/projects/acme-ml-prod/locations/{job.region}/jobs/{job.id}"
         verb, body = "PUT", {"requestedState": "JOB_STATE_CANCELLED"}
-        if "-batch-" in job.subject or "-fixed-" in job.subject:
+        subject = subject_of(job)
+        if "-batch-" in subject or "-fixed-" in subject:
             batches = f"{self.emulator.url}/v1/projects/acme-ml-prod/locations/{job.region}/batches"
             shown = httpx.get(f"{batches}/{job.id}", headers=headers, trust_env=False).json()
             root, verb, body = f"{self.emulator.url}/v1/{shown['operation']}:cancel", "POST", {}

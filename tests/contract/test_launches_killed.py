@@ -20,6 +20,7 @@ from airflow_accel_provider.hooks import _scratch
 from airflow_accel_provider.hooks._scratch import scratch
 from airflow_accel_provider.hooks.credentials import launcher_credentials
 from airflow_accel_provider.hooks.launcher import Launcher
+from demo.waiting import wait_for
 
 if TYPE_CHECKING:
     from emulators import Emulator
@@ -50,11 +51,8 @@ def launch(emulator: Emulator, note: Path) -> None:
 
 def noted(note: Path) -> tuple[int, Path]:
     """Return the process id of the launcher, and its credentials file, once it runs."""
-    deadline = time.monotonic() + 30
-    while not note.exists() or not note.read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    pid, _, path = note.read_text().partition(" ")
+    told = wait_for("the launcher to run", lambda: note.exists() and note.read_text(), seconds=30)
+    pid, _, path = told.partition(" ")
     return int(pid), Path(path)
 
 

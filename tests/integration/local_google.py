@@ -12,7 +12,7 @@ from airflow.sdk import BaseHook
 
 from airflow_accel_provider.hooks.dataflow import DataflowHook
 from airflow_accel_provider.hooks.session import GoogleSession
-from demo.emulator import TIME_SCALE, Emulator
+from demo.emulator import TIME_SCALE, Emulator, RunningEmulator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,15 +29,20 @@ CREATE = "dataflow.projects.locations.jobs.create"
 class LocalGoogle:
     """A running emulator, the key files of its two accounts, and the variables that lead to it."""
 
-    emulator: Emulator
+    emulator: RunningEmulator
     keys: Mapping[str, str]
     environment: Mapping[str, str]
 
     @classmethod
     def start(cls, processes: Processes, state: Path, *, time_scale: str = TIME_SCALE) -> Self:
         """Start an emulator in the world of plenty; it ends with ``processes``."""
-        emulator = Emulator(processes, state, world="plenty", time_scale=time_scale)
-        emulator.start()
+        Emulator(processes, state, world="plenty", time_scale=time_scale).start()
+        return cls.running_in(state)
+
+    @classmethod
+    def running_in(cls, state: Path) -> Self:
+        """Return the emulator that somebody has started with this folder."""
+        emulator = RunningEmulator(state)
         keys = json.loads((state / "emulator.json").read_text())["keys"]
         return cls(emulator=emulator, keys=keys, environment=emulator.environment())
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.stock.front import Front
-from bench.stock.reading import Job, jobs_of, most_at_once
+from bench.stock.reading import most_at_once, subject_of
 from bench.stock.subjects import SUBJECTS, subject_in
 from bench.stock.world import bearer_of
+from demo.jobs import Job, jobs_of
 from tests.integration.batches import BUCKET, PROGRAMS
 
 if TYPE_CHECKING:
@@ -47,18 +48,22 @@ def test_a_stock_client_reaches_the_emulator_and_meets_its_own_fault_alone(googl
     assert client.get_batch(name=name).name.endswith("seen-over-grpc")
     made.cancel()
     [job] = jobs_of(google.emulator.ledger(since=since))
-    assert (job.subject, job.region, job.asked_to_end) == (KEY, "us-central1", True)
+    assert (subject_of(job), job.region, len(job.asked_by)) == (KEY, "us-central1", 1)
 
 
 def test_a_batch_is_known_by_its_region_and_its_id() -> None:
     """Two batches of one id in two regions are two, and the end of one is not the end of the other."""
     time = "2026-03-02T06:00:00Z"
-    made = {"kind": "dataproc.batch.created", "batch_id": "etl", "time": time, "labels": {"airflow-task-id": KEY}}
-    over = {"kind": "dataproc.batch.state", "batch_id": "etl", "time": time, "state": "FAILED", "location": "us-east1"}
-    events = [{**made, "location": "us-east1"}, over, {**made, "location": "us-west1"}]
+    about = {"batch_id": "etl", "time": time, "labels": {"airflow-task-id": KEY}}
+    made, over = {**about, "kind": "dataproc.batch.created"}, {**about, "kind": "dataproc.batch.state"}
+    events = [
+        {**made, "seq": 1, "location": "us-east1"},
+        {**over, "seq": 2, "location": "us-east1", "state": "FAILED"},
+        {**made, "seq": 3, "location": "us-west1"},
+    ]
     assert [(job.region, job.state) for job in jobs_of({"events": events})] == [
-        ("us-east1", "FAILED"),
-        ("us-west1", "CREATED"),
+        ("us-east1", "failed"),
+        ("us-west1", "made"),
     ]
 
 
@@ -66,8 +71,8 @@ def test_jobs_that_live_together_are_counted() -> None:
     """Of three jobs of which the second begins before the first ends, two lived at once."""
     spans = [(0.0, 5.0), (4.0, 6.0), (6.0, None)]
     jobs = [
-        Job(id=str(made), region="us-central1", subject=KEY, made=made, state="CREATED", ended=ended)
-        for made, ended in spans
+        Job(id="", name=KEY, region="us-central1", labels={}, states=("made",), born=born, made=made, ended=ended)
+        for born, (made, ended) in enumerate(spans)
     ]
     assert most_at_once(jobs) == 2
 

@@ -17,14 +17,15 @@ import httpx
 from airflow.sdk.execution_time.supervisor import in_process_api_server
 
 from tests.chaos.mutants import MUTANTS, without
-from tests.kills.stage import google_in, launcher_in, tell
+from tests.integration.local_google import LocalGoogle
+from tests.kills.stage import launcher_in, tell
 from tests.kills.story import Story
 
 
 def main(directory: Path, guard: str, *names: str) -> None:
     """Play them and tell of each."""
     warm()
-    google, light = google_in(directory), launcher_in(directory)
+    google, light = LocalGoogle.running_in(directory / "emulator"), launcher_in(directory)
     with without(guard) if guard in MUTANTS else nullcontext():
         for name in names:
             tell(asdict(Story(google, light, directory, name).play()))

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from demo.emulator import Emulator
 from demo.processes import Processes
 from demo.stack import Airflow
 from tests.integration.local_google import LocalGoogle
@@ -67,16 +66,6 @@ def play(directory: Path, names: Sequence[str], without: str | None = None) -> G
 def tell(told: dict[str, Any]) -> None:
     """Say what a story was like, from the process that plays to the one that asked for it."""
     print(_TOLD + json.dumps(told), flush=True)  # noqa: T201
-
-
-def google_in(directory: Path) -> LocalGoogle:
-    """Return the running emulator of a stage's directory, as the process that plays sees it."""
-    state = directory / "emulator"
-    emulator = Emulator.__new__(Emulator)
-    emulator._state = state
-    return LocalGoogle(
-        emulator=emulator, keys=json.loads((state / "emulator.json").read_text())["keys"], environment={}
-    )
 
 
 def launcher_in(directory: Path) -> Path:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.utils.state import TaskInstanceState
 
 from airflow_accel_provider.operators._job import AcceleratorJobOperator
+from demo.jobs import Job, jobs_of, overlap
 from tests.integration.local_google import PROJECT
 from tests.kills.children import USER_ACTED, fork, wait, work
 from tests.kills.instance import RUN_ID, Instance
-from tests.kills.judging import WELL, Account, Job
 from tests.kills.light import PAUSE
 from tests.kills.plot import HOPELESS, UNHEARD, Plot
 from tests.kills.points import Points
@@ -202,11 +202,11 @@ class Story:
         self._kill_launcher(points)
         if self.plot.is_calm:
             if self.plot.is_late:
-                self._own_when_over()
+                self._jobs_when_over()
             return
         if self.plot.absence.random() < _ABSENT:
             self._note("nobody came until its job was over")
-            self._own_when_over()
+            self._jobs_when_over()
         record = self.instance.record
         intent = record.open if record else None
         lives = points.launched.exists()
@@ -232,44 +232,42 @@ class Story:
     def _note(self, event: str) -> None:
         self.told.events.append(event)
 
-    def _own_when_over(self) -> tuple[Account, Account]:
-        """Return all jobs and the task's own when these are over, or have had the time for that."""
+    def _jobs_when_over(self) -> tuple[Sequence[Job], Sequence[Job]]:
+        """Return the task's jobs, when these are over or have had the time for that, and those of strangers."""
         deadline = time.monotonic() + _LAST_WORDS
         while True:
-            account = Account.of(self.google.emulator.ledger(since=self.since)["events"])
-            own = account.but(self.strangers)
-            if not any(job.is_live for job in own.jobs) or time.monotonic() > deadline:
-                return account, own
+            jobs = jobs_of(self.google.emulator.ledger(since=self.since))
+            own = [job for job in jobs if job.id not in self.strangers]
+            if all(job.is_over for job in own) or time.monotonic() > deadline:
+                return own, [job for job in jobs if job.id in self.strangers]
             time.sleep(0.2)
 
     def _judge(self) -> None:
-        told, (account, own) = self.told, self._own_when_over()
-        told.state, told.jobs = str(self.instance.state), len(own.jobs)
-        told.held = round(sum(job.held for job in own.jobs), 1)
-        told.violations += own.twice()
-        told.violations += [f"{job.name} is left alone" for job in own.jobs if job.is_live]
-        told.violations += [f"{job.name} went on after a user's word" for job in own.jobs if self._is_deaf(job)]
-        for job in account.jobs:
-            if job.id in self.strangers and (job.is_asked_to_end or not job.is_live):
-                told.violations.append(f"{job.name}, of somebody else, was ended")
+        told, (own, strangers) = self.told, self._jobs_when_over()
+        told.state, told.jobs = str(self.instance.state), len(own)
+        told.held = round(sum(job.held for job in own), 1)
+        told.violations += [f"{later.name} was made while {job.name} lived" for job, later in overlap(own)]
+        told.violations += [f"{job.name} is left alone" for job in own if not job.is_over]
+        told.violations += [f"{job.name} went on after a user's word" for job in own if self._is_deaf(job)]
         told.violations += [
-            f"{job.name} held accelerators for {job.held:.0f} s" for job in own.jobs if self._wasted(job)
+            f"{job.name}, of somebody else, was ended" for job in strangers if job.asked_by or job.is_over
         ]
+        told.violations += [f"{job.name} held accelerators for {job.held:.0f} s" for job in own if self._wasted(job)]
         if not self.marked:
-            told.violations += self._disagreement(own.jobs)
-            told.violations += self._again(own.jobs)
+            told.violations += self._disagreement(own)
+            told.violations += self._again(own)
 
     def _disagreement(self, own: Sequence[Job]) -> list[str]:
         """Return what the end of the task says otherwise than its last job."""
         state, last = self.told.state, own[-1] if own else None
         if state == "success":
-            if not last or last.state not in WELL:
+            if not last or last.state != "done":
                 return [f"a success, and the last job is {last.state if last else 'missing'}"]
             if self.wishes and last.made < self.wishes[-1].at:
                 return ["a success with the job of before the clear"]
             return []
         is_refused = len(self.strangers) > self.plot.has_namesake
-        if last and last.state in WELL and not is_refused and self.plot.world != "gpu-missing":
+        if last and last.state == "done" and not is_refused and self.plot.world != "gpu-missing":
             return ["a failure, and the last job is well"]
         return [] if is_refused or self.plot.world in HOPELESS else ["a failure without a reason"]
 
@@ -278,15 +276,15 @@ class Story:
         if self.plot.world == "gpu-missing" or "worker stopped" in self.told.events:
             return []
         since = max((wish.at for wish in self.wishes), default=0.0)
-        wells = [job.name for job in own if job.state in WELL and job.made > since]
+        wells = [job.name for job in own if job.state == "done" and job.made > since]
         return [f"{', '.join(wells)} did the same"] if len(wells) > 1 else []
 
     def _is_deaf(self, job: Job) -> bool:
         """Tell whether a job was never asked to end, though it was there when a user acted and outlived who heard."""
         ended = job.ended or inf
-        return not job.is_asked_to_end and any(job.made < wish.at and wish.heard < ended for wish in self.wishes)
+        return not job.asked_by and any(job.made < wish.at and wish.heard < ended for wish in self.wishes)
 
     def _wasted(self, job: Job) -> bool:
         """Tell whether a job that did no good had accelerators for longer than anything excuses."""
         wished = max([0.0, *(wish.at - job.made for wish in self.wishes)])
-        return job.state not in WELL and job.held > wished + self.dark + _ON_THE_WAY
+        return job.state != "done" and job.held > wished + self.dark + _ON_THE_WAY

@@ -12,12 +12,12 @@ import psutil
 
 from airflow_accel_provider.core.identity import DAG, RUN
 from airflow_accel_provider.core.ownership import label_form
-from demo.batches import as_jobs
+from demo.jobs import Job, jobs_of
 from demo.processes import is_alive, send
 from demo.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_accel_provider.core.jobs import Service
     from demo.api import AirflowApi
@@ -28,7 +28,6 @@ SLOW = 120
 
 BUCKET = "acme-ml-lives"
 IMAGE = "us-docker.pkg.dev/acme-ml-prod/beam/gpu:2.77.0"
-OVER = {"done", "failed", "cancelled", "drained"}
 
 _ENVIRONMENT = {
     "tempStoragePrefix": f"storage.googleapis.com/{BUCKET}/temp",
@@ -62,29 +61,6 @@ FILES: Mapping[str, str] = {
 """What the DAGs' templates and their Spark program are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A job by the ledger: its states in lower-case words, who asked for its end, and when it lived (by numbers)."""
-
-    id: str
-    name: str
-    labels: Mapping[str, str]
-    states: tuple[str, ...]
-    asked_by: tuple[str, ...]
-    born: int
-    died: float
-
-    @property
-    def state(self) -> str:
-        """The newest state."""
-        return self.states[-1]
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        return self.state in OVER
-
-
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """A run of one of the DAGs. Everything is read when it is asked for."""
@@ -102,10 +78,11 @@ class Run:
     @property
     def jobs(self) -> list[Job]:
         """The run's jobs that were made since it was triggered, oldest first."""
-        events = as_jobs(self.home.emulator.ledger(since=self.since))["events"]
         service: Service = "dataproc" if self.dag_id.startswith("spark") else "dataflow"
         own = {DAG: label_form(self.dag_id, service), RUN: label_form(self.id, service)}
-        return [job for job in jobs_of(events) if own.items() <= job.labels.items()]
+        return [
+            job for job in jobs_of(self.home.emulator.ledger(since=self.since)) if own.items() <= job.labels.items()
+        ]
 
     @property
     def state(self) -> str:
@@ -205,40 +182,9 @@ class Stage:
         return [job["id"] for job in jobs]
 
 
-def jobs_of(events: Iterable[Mapping[str, Any]]) -> list[Job]:
-    """Return the jobs that these events tell of, in the order in which they were made."""
-    told = list(events)
-    return [
-        _job(event, [other for other in told if other.get("job_id") == event["job_id"]])
-        for event in told
-        if event["kind"] == "dataflow.job.created"
-    ]
-
-
-def _job(made: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> Job:
-    changes = [event for event in events if event["kind"] == "dataflow.job.state"]
-    states = [str(event["state"]).removeprefix("JOB_STATE_").lower() for event in changes]
-    ends = [event["seq"] for event, state in zip(changes, states, strict=True) if state in OVER]
-    return Job(
-        id=made["job_id"],
-        name=made.get("name") or made["job_id"],
-        labels=made["labels"],
-        states=("made", *states),
-        asked_by=tuple(event["principal"] for event in events if event["kind"] == "dataflow.job.requested"),
-        born=made["seq"],
-        died=min(ends, default=float("inf")),
-    )
-
-
 def are_in(jobs: Sequence[Job], states: Sequence[str]) -> Sequence[Job]:
     """Return the jobs if these are their states, else nothing."""
     return jobs if [job.state for job in jobs] == list(states) else []
-
-
-def overlap(jobs: Sequence[Job]) -> list[tuple[str, str]]:
-    """Return which jobs lived at one time."""
-    pairs = [(one, other) for n, one in enumerate(jobs) for other in jobs[n + 1 :]]
-    return [(one.id, other.id) for one, other in pairs if one.born < other.died and other.born < one.died]
 
 
 def kill(processes: Sequence[psutil.Process]) -> None:
